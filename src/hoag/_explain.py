@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,15 +10,20 @@ from sklearn.base import BaseEstimator
 
 from hoag._core.errors import InvalidParameterError
 from hoag._core.result import Cost, Result
+from hoag._core.types import ArrayLike, MatrixLike, ProblemLike
 from hoag._core.words import about, counted
-from hoag._criteria.base import Explanation
+from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.select import plan
 from hoag.gam._model import AdditiveModel
 from hoag.linear_model._base import TunedEstimator
 
 
 def explain(
-    what: Any, X: Any = None, y: Any = None, sample_weight: Any = None, **params: Any
+    what: BaseEstimator | ProblemLike | Criterion | Sequence[ProblemLike | Criterion],
+    X: MatrixLike | None = None,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    **params: Any,
 ) -> Explanation:
     """What computes the loss that is minimised, why, what it takes, and what comes after.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -18,11 +18,12 @@ from scipy.linalg import LinAlgError
 from hoag._core import clock
 from hoag._core.numeric import ROUNDING, ROUNDOFF, Array
 from hoag._core.result import Solve
+from hoag._core.types import Operator
 from hoag._linalg.cg import ConjugateGradients
 from hoag._linalg.operator import Shifted, as_hessian
 
 # A preconditioner looks at A and returns the product v ↦ M⁻¹v.
-Preconditioner = Callable[[Any], Callable[[Array], Array]]
+Preconditioner = Callable[[Operator], Callable[[Array], Array]]
 
 
 class LinearSolver(Protocol):
@@ -40,7 +41,7 @@ class LinearSolver(Protocol):
     array([1.  , 0.25])
     """
 
-    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+    def solve(self, A: Operator, b: Array, q0: Array | None, tol: float) -> Solve:
         """q with ‖A q − b‖ ≤ tol, from q0 where that is not None."""
 
 
@@ -71,7 +72,7 @@ class CG:
         self.max_iter = max_iter
         self.preconditioner = preconditioner
 
-    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+    def solve(self, A: Operator, b: Array, q0: Array | None, tol: float) -> Solve:
         """q with ‖A q − b‖ ≤ tol, from the multiple of q0 with the least residual."""
         q, r = np.zeros_like(b), b.copy()
         if q0 is not None and np.any(q0):
@@ -120,7 +121,7 @@ class Cholesky:
     'indefinite'
     """
 
-    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+    def solve(self, A: Operator, b: Array, q0: Array | None, tol: float) -> Solve:
         """q = A⁻¹b; q0 is not needed, and tol only tells whether a refinement is."""
         A = as_hessian(A)
         failed = Solve(np.zeros_like(b), float(np.linalg.norm(b)), 0, "not_finite", r=-b)
@@ -144,7 +145,7 @@ class Cholesky:
         return Solve(q, size, 1, reason, r=residual, inverse=inverse)
 
 
-def jacobi(A: Any) -> Callable[[Array], Array]:
+def jacobi(A: Operator) -> Callable[[Array], Array]:
     """v ↦ M⁻¹v with M = diag(A), from an operator that knows its diagonal.
 
     Parameters
@@ -201,7 +202,7 @@ class Damped:
     def __init__(self, solver: LinearSolver, least: float = 1e-3) -> None:
         self.solver, self.least = solver, least
 
-    def solve(self, A: Any, b: Array, q0: Array | None, tol: float) -> Solve:
+    def solve(self, A: Operator, b: Array, q0: Array | None, tol: float) -> Solve:
         """q with ‖(A + δI) q − b‖ ≤ tol, for the first δ with which it is found."""
         found = self.solver.solve(A, b, q0, tol)
         if found.reason != "indefinite":

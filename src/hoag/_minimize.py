@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from hoag._core.domain import Domain
 from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Result, Step
+from hoag._core.types import Bounds, Path, ProblemLike, PyTree
 from hoag._criteria.base import Criterion
 from hoag._criteria.select import plan
 from hoag.autodiff._derivatives import Derived
@@ -25,13 +27,13 @@ from hoag.problems import Problem
 
 
 def minimize(
-    problem: Any,
-    lam0: Any = None,
-    bounds: Any = None,
-    search: Any = None,
+    problem: ProblemLike | Criterion | Sequence[ProblemLike | Criterion],
+    lam0: PyTree = None,
+    bounds: Bounds | None = None,
+    search: Search | None = None,
     callback: OnStep | None = None,
     certificate: str | None = None,
-    checkpoint: Any = None,
+    checkpoint: Path | None = None,
 ) -> Result:
     """min over λ in D of f(λ) = g(X(λ), λ), where X(λ) = argmin over x of h(x, λ).
 
@@ -57,10 +59,11 @@ def minimize(
         algorithm of the paper.
     callback : callable, default=None
         Called with every `hoag.optimize.Step`; return True to stop.
-    certificate : {"auto", "none", "estimate", "bound"}, default="auto"
-        "auto" measures the error of the gradient that is returned where that costs at most a fifth
-        of the run, "none" does not, "estimate" does in any case, and "bound" adds a rigorous bound
-        on it, where the problem knows one.
+    certificate : {"auto", "none", "estimate", "bound"}, default=None
+        None is that of the search, "auto" unless it says so. "auto" measures the error of the
+        gradient that is returned where that costs at most a fifth of the run, "none" does not,
+        "estimate" does in any case, and "bound" adds a rigorous bound on it, where the problem
+        knows one.
     checkpoint : str or path, default=None
         A file in which the search is kept while it runs. Killed at any instant and called again it
         goes on from there, to the same result bit by bit; once it has ended, it is read from the

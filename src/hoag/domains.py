@@ -25,6 +25,7 @@ from hoag._core.errors import InvalidParameterError
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.scaling import Scale
 from hoag._core.settings import Settings
+from hoag._core.types import Bounds
 
 __all__ = ["Ball", "Domain", "Ordered", "Product", "Scale", "Simplex"]
 
@@ -159,7 +160,7 @@ class Product(Settings, Domain):
     array([12. ,  0.5,  0.5])
     """
 
-    def __init__(self, parts: Sequence[tuple[int, Any]]) -> None:
+    def __init__(self, parts: Sequence[tuple[int, Bounds]]) -> None:
         for part in parts:
             if not (isinstance(part, tuple) and len(part) == 2 and part[0] >= 1):
                 raise InvalidParameterError(
@@ -204,7 +205,7 @@ class Product(Settings, Domain):
         return lower, upper
 
 
-def product(parts: Sequence[tuple[int, Any]]) -> Domain:
+def product(parts: Sequence[tuple[int, Bounds]]) -> Domain:
     """D₁ × D₂ × … as the simplest domain that it is: boxes make one box.
 
     >>> import hoag
@@ -232,7 +233,7 @@ class _Foreign(Domain):
         return np.array(self.given.project(np.array(lam, dtype=float)), dtype=float)
 
 
-def is_domain(given: Any) -> bool:
+def is_domain(given: object) -> bool:
     """Whether it can project, as a Box and every other domain can.
 
     >>> from hoag.domains import Simplex, is_domain
@@ -242,7 +243,7 @@ def is_domain(given: Any) -> bool:
     return hasattr(given, "project") and not isinstance(given, type)
 
 
-def adopt(bounds: Any, size: int) -> Domain:
+def adopt(bounds: Bounds, size: int) -> Domain:
     """The domain of `size` hyperparameters that somebody gave; the border where domains enter.
 
     A pair (lower, upper) or a Box is a Box; a Domain, or an object with `project`, is tried at a

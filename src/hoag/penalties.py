@@ -9,7 +9,7 @@ hoag.penalties.quadratic(1 forms: level)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
+from hoag._core.types import ArrayLike, MatrixLike
 from hoag._linalg.orthogonal import independent
 from hoag._linalg.symmetric import eigenvectors
 from hoag.linear_model._penalties import LEVEL, FromFeatures, Quadratics, Structure, dense
@@ -25,7 +26,10 @@ __all__ = ["Structure", "from_features", "quadratic"]
 
 
 def quadratic(
-    forms: Sequence[Any], *, names: Sequence[str] | None = None, centred: Sequence[slice] = ()
+    forms: Sequence[tuple[slice, MatrixLike]],
+    *,
+    names: Sequence[str] | None = None,
+    centred: Sequence[slice] = (),
 ) -> Quadratics:
     """Σⱼ exp(λⱼ) ½ wᵀSⱼw with symmetric positive semidefinite Sⱼ, such as roughness.
 
@@ -85,7 +89,7 @@ def quadratic(
     return Quadratics(checked, known, held)
 
 
-def from_features(Z: Any, *, groups: Any = None) -> FromFeatures:
+def from_features(Z: MatrixLike, *, groups: ArrayLike | None = None) -> FromFeatures:
     """log α = α₀ + Zα: penalties that what is known of the features explains.
 
     A few α are tuned in place of a penalty for each feature: `lam_`, `lam_interval_` and
@@ -130,7 +134,7 @@ def from_features(Z: Any, *, groups: Any = None) -> FromFeatures:
     named = _get_feature_names(Z)
     names = None if named is None else [str(name) for name in named]
     try:
-        rows = Z.toarray() if sparse.issparse(Z) else np.asarray(Z, dtype=float)
+        rows = cast(Any, Z).toarray() if sparse.issparse(Z) else np.asarray(Z, dtype=float)
     except (TypeError, ValueError):
         raise InvalidDataError(
             "The side information of from_features has entries that are no numbers.\nEncode them, "

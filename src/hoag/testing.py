@@ -25,6 +25,7 @@ from hoag._core.domain import Box, Domain
 from hoag._core.errors import InvalidInputError, InvalidParameterError
 from hoag._core.numeric import ROUNDOFF, Array
 from hoag._core.result import Ask, Cost, Evaluation, Result
+from hoag._core.types import ProblemLike
 from hoag._criteria.base import Criterion
 from hoag._glm.penalties import Penalty, QuadraticForm
 from hoag._glm.rows import Rows
@@ -48,7 +49,7 @@ STEPS = 10.0 ** -np.arange(1, 8)
 
 
 def check_problem(
-    problem: Problem,
+    problem: ProblemLike,
     x: npt.ArrayLike | None = None,
     lam: npt.ArrayLike | None = None,
     seed: int = 0,
@@ -119,7 +120,7 @@ def check_problem(
 
 
 def _comparisons(
-    problem: Problem, x: Array, lam: Array, v: Array, w: Array, rng: np.random.Generator
+    problem: ProblemLike, x: Array, lam: Array, v: Array, w: Array, rng: np.random.Generator
 ) -> list[tuple[str, float, str]]:
     """(member, relative discrepancy, what it disagrees with) along the directions v and w."""
     x_before, lam_before = x.copy(), lam.copy()
@@ -160,7 +161,7 @@ def _comparisons(
 
 
 def check_same(
-    one: Any, other: Any, tol: float = 1e-8, points: int = 3, seed: int = 0
+    one: ProblemLike, other: ProblemLike, tol: float = 1e-8, points: int = 3, seed: int = 0
 ) -> dict[str, float]:
     """Check that two problems are the same function: h, g and all derivatives, at random points.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hoag._core.errors import InvalidInputError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
+from hoag._core.types import Bounds
 
 
 class Domain(ABC):
@@ -122,10 +123,11 @@ class Box(Domain):
         object.__setattr__(self, "upper", high)
 
     @staticmethod
-    def of(bounds: Any, size: int) -> Box:
+    def of(bounds: Bounds, size: int) -> Box:
         """The box with `size` sides that somebody gave: a Box, or a pair (lower, upper)."""
         try:
-            lower, upper = (bounds.lower, bounds.upper) if isinstance(bounds, Box) else bounds
+            pair: Any = bounds
+            lower, upper = (pair.lower, pair.upper) if isinstance(pair, Box) else pair
             return Box(np.asarray(lower, float), np.asarray(upper, float), size=size)
         except InvalidInputError:
             raise

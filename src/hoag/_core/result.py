@@ -14,6 +14,7 @@ from hoag._core.deprecated import deprecated
 from hoag._core.errors import MissingPackageError
 from hoag._core.numeric import DOUBT, Array
 from hoag._core.storable import storable
+from hoag._core.types import PyTree, Warm
 from hoag._core.words import about, brief, counted, percent
 
 
@@ -103,7 +104,7 @@ class Solve:
     reason: str
     point: Any = field(default=None, repr=False)
     r: Any = field(default=None, repr=False)
-    inverse: Any = field(default=None, repr=False)
+    inverse: Callable[[Array], Array] | None = field(default=None, repr=False)
     damping: float = 0.0
 
     @property
@@ -232,15 +233,15 @@ class Evaluation:
     error: float = float("nan")
     bound: float = float("inf")
     correction: Array | None = None
-    x: Any = field(default=None, repr=False)
-    warm: Any = field(default=None, repr=False)
+    x: PyTree = field(default=None, repr=False)
+    warm: Warm = field(default=None, repr=False)
     cost: Cost = Cost()
     converged: bool = True
     note: str = ""
     parts: tuple[Evaluation, ...] = field(default=(), repr=False)
     hessian: Array | None = field(default=None, repr=False)
     folds: Array | None = field(default=None, repr=False)
-    tangents: Any = field(default=None, repr=False)
+    tangents: PyTree = field(default=None, repr=False)
     profile: tuple[Array, Array] | None = field(default=None, repr=False)
     on_sample: tuple[float, float] | None = None
 
@@ -317,7 +318,7 @@ class Step:
     layout: Any = field(default=None, repr=False)
 
     @property
-    def lam(self) -> Any:
+    def lam(self) -> PyTree:
         """A flat array; or as the user's own problem has it."""
         flat = self.evaluation.lam
         return flat if self.layout is None else self.layout.given_lam(flat)
@@ -661,13 +662,13 @@ class Result:
         return np.array2string(lam, precision=4, threshold=6, edgeitems=2)
 
     @property
-    def lam(self) -> Any:
+    def lam(self) -> PyTree:
         """The hyperparameters, as the user's problem has them."""
         flat = self.evaluation.lam
         return flat if self.layout is None else self.layout.given_lam(flat)
 
     @property
-    def x(self) -> Any:
+    def x(self) -> PyTree:
         """The inner solution, as the user's problem has it."""
         flat = self.evaluation.x
         return flat if self.layout is None else self.layout.given_x(flat)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -44,7 +43,7 @@ class Scale:
     kind: str = "in the range of its scale"
 
     @staticmethod
-    def of(scale: Any) -> Scale:
+    def of(scale: str | float | Scale) -> Scale:
         """By name; or a number, which is one unit of the search; or a Scale as it is."""
         if isinstance(scale, Scale):
             return scale

@@ -15,6 +15,7 @@ from hoag._core import clock
 from hoag._core.errors import NotSupportedError
 from hoag._core.numeric import EXACT, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
+from hoag._core.types import PyTree, Warm
 from hoag._criteria.affordable import by_factors
 from hoag._inner import InnerSolver
 from hoag.problems import Counted, Problem, checked_lam
@@ -186,7 +187,7 @@ class Criterion(ABC):
     def _evaluate(self, lam: Array, ask: Ask, warm: Any) -> Evaluation:
         """f and p at λ, shape (s,), on all rows."""
 
-    def evaluate(self, lam: Any, ask: Ask | float = 0.0, warm: Any = None) -> Evaluation:
+    def evaluate(self, lam: npt.ArrayLike, ask: Ask | float = 0.0, warm: Warm = None) -> Evaluation:
         """f(λ) ± f_error and p ± error, as precise as asked.
 
         Parameters
@@ -235,7 +236,7 @@ class Criterion(ABC):
         """
         return None, Cost()
 
-    def value(self, lam: Any, eps: float = 0.0, warm: Any = None) -> Evaluation:
+    def value(self, lam: npt.ArrayLike, eps: float = 0.0, warm: Warm = None) -> Evaluation:
         """f(λ) alone."""
         return self.evaluate(lam, Ask(eps, gradient=False), warm)
 
@@ -278,7 +279,7 @@ class Criterion(ABC):
         """
         return replace(found, cost=Cost())
 
-    def solution(self, found: Evaluation) -> tuple[Any, Cost]:
+    def solution(self, found: Evaluation) -> tuple[PyTree, Cost]:
         """The x of an evaluation, which may be made only when it is asked for, and its cost."""
         return found.x, Cost()
 

@@ -16,6 +16,7 @@ from hoag._core.errors import InvalidParameterError, SingularProblemError
 from hoag._core.numeric import EXACT, FALLEN, ROUNDING, Array
 from hoag._core.result import Ask, Cost, Evaluation, Solve
 from hoag._core.storable import storable
+from hoag._core.types import ProblemLike
 from hoag._criteria.base import SPACING, Criterion, OfProblem, Traits, no_gradient, unsolved
 from hoag._criteria.certificate import RELATIVE_RESIDUAL, ROUGH, certify, hypergradient
 from hoag._inner import InnerSolver, Newton
@@ -93,7 +94,7 @@ class Implicit(OfProblem):
 
     def __init__(
         self,
-        problem: Any,
+        problem: ProblemLike,
         inner: InnerSolver | None = None,
         linear: LinearSolver | None = None,
         certificate: bool = True,

@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from hoag._core.errors import InvalidParameterError, NotSupportedError
+from hoag._core.types import ProblemLike
 from hoag._core.words import about, counted
 from hoag._criteria.affordable import (
     CHEAP,
@@ -66,7 +67,7 @@ C = TypeVar("C", bound=Criterion)
 
 
 def plan(
-    problems: Any,
+    problems: ProblemLike | Criterion | Sequence[ProblemLike | Criterion],
     *,
     by_steps: bool = False,
     certificate: str = "auto",
@@ -127,9 +128,8 @@ def plan(
     if isinstance(problems, Criterion):
         return problems
     several = isinstance(problems, (list, tuple))
-    known = [
-        p if isinstance(p, Criterion) else adopt(p) for p in (problems if several else [problems])
-    ]
+    each: Sequence[Any] = cast(Any, problems) if several else [problems]
+    known = [p if isinstance(p, Criterion) else adopt(p) for p in each]
     if not known:
         raise InvalidParameterError("The list of problems is empty.", "problems")
     solving = inner, linear, n_jobs, curvature, risk

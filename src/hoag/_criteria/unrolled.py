@@ -26,6 +26,7 @@ from hoag._core import clock
 from hoag._core.errors import SingularProblemError
 from hoag._core.numeric import ROUNDOFF, SUFFICIENT, Array
 from hoag._core.result import Ask, Cost, Evaluation
+from hoag._core.types import ProblemLike
 from hoag._criteria.base import OfProblem, Traits, no_gradient
 from hoag._criteria.certificate import certify
 from hoag._criteria.tape import Tape, Var
@@ -284,7 +285,7 @@ class Unrolled(OfProblem):
 
     def __init__(
         self,
-        problem: Any,
+        problem: ProblemLike,
         method: Method | None = None,
         n_iter: int = 100,
         linear: LinearSolver | None = None,

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hoag._core.errors import InvalidInputError, InvalidParameterError
+from hoag._core.types import ArrayLike, Path
 from hoag._core.words import listed, sized
 from hoag._data import encoding as encodings
 from hoag._data.cache import Cache, Cached, Cursor, Tallied, kept
@@ -24,15 +26,15 @@ from hoag._data.statistics import ColumnStatistics
 
 def partitions(
     data: Any,
-    target: Any = None,
+    target: str | Path | ArrayLike | None = None,
     *,
-    weight: Any = None,
+    weight: str | ArrayLike | None = None,
     columns: Sequence[str] | None = None,
     rows: int | None = None,
-    dtype: Any = None,
-    cache: Any = "auto",
+    dtype: npt.DTypeLike | None = None,
+    cache: Path | None = "auto",
     standardise: bool = False,
-    categories: Any = "auto",
+    categories: str | Sequence[str] = "auto",
     features: int | None = None,
     dialect: Mapping[str, Any] | None = None,
     encoding: dict[str, Any] | None = None,

@@ -15,11 +15,13 @@ from hoag._core.errors import (
     NotSupportedError,
     check_given,
 )
+from hoag._core.types import CV, ArrayLike, MatrixLike
 from hoag._glm.cox import cox_target, records
 from hoag._glm.folds import as_penalty, as_rows, linear_folds, matrix, row_weights
 from hoag._glm.groups import Penalties
 from hoag._glm.kernel_ridge import KernelRidgeProblem
 from hoag._glm.losses import ConcomitantHuber, LogLink, Ordinal
+from hoag._glm.losses.base import Loss, OuterLoss
 from hoag._glm.model import LinearModel
 from hoag._glm.penalties import Penalty
 from hoag._glm.rows import ArrayRows, Rows
@@ -39,16 +41,16 @@ from hoag.problems import Charger, Ledger, Problem
 
 
 def logistic(
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
     penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
-    sample_weight: Any = None,
-    test_weight: Any = None,
-    classes: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     unit: float | None = None,
 ) -> LinearModel:
     """h = Σᵢ sᵢ log(1 + exp(−yᵢ aᵢᵀx)) + ½ Σⱼ exp(λ[group(j)]) xⱼ², g the same loss held out.
@@ -106,16 +108,16 @@ def logistic(
 
 
 def multinomial(
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
     penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
-    sample_weight: Any = None,
-    test_weight: Any = None,
-    classes: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     unit: float | None = None,
 ) -> LinearModel:
     """h = Σᵢ sᵢ (log Σ_c exp(aᵢᵀw_c) − aᵢᵀw_yᵢ) + ½ Σⱼ exp(λ[group(j)]) xⱼ².
@@ -174,15 +176,15 @@ def multinomial(
 
 
 def ridge(
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
     penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
-    sample_weight: Any = None,
-    test_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
     unit: float | None = None,
 ) -> LinearModel:
     """h = ½ Σᵢ sᵢ ‖yᵢ − aᵢᵀx‖² + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = Σᵢ s′ᵢ ‖y′ᵢ − a′ᵢᵀx‖².
@@ -238,13 +240,13 @@ def ridge(
 
 
 def kernel_ridge(
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
-    sample_weight: Any = None,
-    test_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
     widths: str = "shared",
     unit: float | None = None,
 ) -> KernelRidgeProblem:
@@ -295,24 +297,24 @@ def kernel_ridge(
         raise InvalidDataError(
             "kernel_ridge takes one target: y and y_test of shape (n,).", parameter="y"
         )
-    A, A_test = matrix(A, "A"), matrix(A_test, "A_test")
-    _check_sizes(A, y, A_test, y_test)
-    weights = row_weights(sample_weight, A.shape[0], "sample_weight")
-    test_weights = row_weights(test_weight, A_test.shape[0], "test_weight")
-    return KernelRidgeProblem(A, y, A_test, y_test, weights, test_weights, unit, widths)
+    rows, held = matrix(A, "A"), matrix(A_test, "A_test")
+    _check_sizes(rows, y, held, y_test)
+    weights = row_weights(sample_weight, rows.shape[0], "sample_weight")
+    test_weights = row_weights(test_weight, held.shape[0], "test_weight")
+    return KernelRidgeProblem(rows, y, held, y_test, weights, test_weights, unit, widths)
 
 
 def cox(
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
     penalties: Penalties | Penalty = "shared",
-    sample_weight: Any = None,
-    test_weight: Any = None,
-    strata: Any = None,
-    test_strata: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
+    test_strata: ArrayLike | None = None,
     ties: str = "breslow",
 ) -> LinearModel:
     """h = L(s; Ax) + ½ Σⱼ exp(λ[group(j)]) xⱼ²,  g = L(s + s′; A′x) − L(s; A′x), A′ all rows.
@@ -395,19 +397,19 @@ def cox(
 
 
 def linear(
-    loss: Any,
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    loss: Loss,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
-    outer: Any = None,
+    outer: OuterLoss | None = None,
     penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
-    sample_weight: Any = None,
-    test_weight: Any = None,
-    offset: Any = None,
-    test_offset: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    test_offset: ArrayLike | None = None,
     unit: float | None = None,
 ) -> LinearModel:
     """h = Σᵢ sᵢ loss(yᵢ, aᵢᵀx) + penalty(x, λ),  g = Σᵢ s′ᵢ outer(y′ᵢ, a′ᵢᵀx), with one's own loss.
@@ -473,15 +475,15 @@ def linear(
 
 
 def ordinal(
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
     penalties: Penalties | Penalty = "shared",
-    sample_weight: Any = None,
-    test_weight: Any = None,
-    classes: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     unit: float | None = None,
 ) -> LinearModel:
     """h = −Σᵢ sᵢ log P(yᵢ) + ½ Σⱼ exp(λ[group(j)]) wⱼ²,  P(y > k) = σ(aᵢᵀw + level_k).
@@ -539,16 +541,16 @@ def ordinal(
 
 
 def huber(
-    A: Any,
-    y: Any,
-    A_test: Any,
-    y_test: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
+    A_test: MatrixLike | Rows,
+    y_test: ArrayLike,
     *,
     delta: float = 1.35,
     penalties: Penalties | Penalty = "shared",
     intercept: bool = False,
-    sample_weight: Any = None,
-    test_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
+    test_weight: ArrayLike | None = None,
     unit: float | None = None,
 ) -> LinearModel:
     """h = ½ Σᵢ sᵢ (σ + σ H(rᵢ/σ)) + ½ Σⱼ exp(λ[group(j)]) wⱼ²,  rᵢ = aᵢᵀw − yᵢ.
@@ -607,11 +609,11 @@ def huber(
 
 
 def _by_loss(
-    y: Any,
-    loss: Any,
-    outer: Any = None,
+    y: ArrayLike,
+    loss: Loss,
+    outer: OuterLoss | None = None,
     intercept: bool = False,
-    offset: Any = None,
+    offset: ArrayLike | None = None,
     name: str = "y",
 ) -> Target:
     outer = loss if outer is None else outer
@@ -687,12 +689,12 @@ def _check_sizes(A: Any, y: Any, A_test: Any, y_test: Any) -> None:
 
 def folds(
     make: Callable[..., Problem],
-    A: Any,
-    y: Any,
+    A: MatrixLike | Rows,
+    y: ArrayLike,
     *,
-    cv: Any = 5,
-    groups: Any = None,
-    sample_weight: Any = None,
+    cv: CV = 5,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     **options: Any,
 ) -> list[Problem]:
     """One problem for each split of the rows, for `hoag.minimize` to add up.
@@ -760,11 +762,11 @@ def folds(
         raise NotSupportedError(
             f"{make} needs an array or a sparse matrix, not {type(A).__name__}.", "A"
         )
-    A = matrix(A, "A")
-    unit = {"unit": float(A.shape[0]) ** 2} if make is kernel_ridge else {}
+    known = matrix(A, "A")
+    unit = {"unit": float(known.shape[0]) ** 2} if make is kernel_ridge else {}
     return [
         make(
-            *(A[train], y[train], A[test], y[test]),
+            *(known[train], y[train], known[test], y[test]),
             sample_weight=weights[train],
             test_weight=weights[test],
             **unit,

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from hoag._core.errors import InvalidParameterError, NotSupportedError
 from hoag._core.numeric import ROUNDOFF, Array
+from hoag._core.scaling import Scale
 from hoag._linalg.operator import Hessian, as_hessian
 from hoag.autodiff._derivatives import Derived, checked
 from hoag.autodiff._functions import Functions, Inner, Outer
@@ -33,7 +34,7 @@ def problem(
     cross: Vector | None = None,
     g_x: Vector | None = None,
     g_lam: Vector | None = None,
-    scale: Any = "linear",
+    scale: str | float | Scale = "linear",
     mu: float | Callable[[Array], float] | None = None,
     convex: bool = True,
     solver: Callable[[Array, Array], Any] | None = None,

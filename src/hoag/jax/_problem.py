@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from hoag._core.errors import NotSupportedError
+from hoag._core.types import PyTree
 from hoag.autodiff._data import UserData
 from hoag.autodiff._derivatives import Derived, checked
 from hoag.autodiff._functions import Summed
@@ -20,15 +21,15 @@ from hoag.jax._pytree import JaxArrays, JaxTree
 def problem(
     h: Callable[..., Any],
     g: Callable[..., Any],
-    x0: Any,
-    lam0: Any,
+    x0: PyTree,
+    lam0: PyTree,
     *,
-    train: Any = None,
-    test: Any = None,
+    train: PyTree = None,
+    test: PyTree = None,
     penalty: Callable[[Any, Any], Any] | None = None,
     batches: Any = None,
-    scale: Any = "linear",
-    mu: Any = None,
+    scale: PyTree = "linear",
+    mu: float | Callable[[PyTree], Any] | None = None,
     convex: bool = True,
     solver: Callable[[Any, Any], Any] | None = None,
 ) -> Derived:
