@@ -36,7 +36,7 @@ class Projects(Protocol):
     def project(self, lam: Any, /) -> Any: ...
 
 
-class Splitter(Protocol):
+class CVSplitter(Protocol):
     """Of scikit-learn: what cuts rows into training and held-out ones."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]: ...
@@ -59,4 +59,4 @@ Path: TypeAlias = str | PathLike[str]
 PyTree: TypeAlias = Any
 Warm: TypeAlias = Any
 Bounds: TypeAlias = tuple[ArrayLike, ArrayLike] | Projects | Mapping[str, Any] | Sequence[Any]
-CV: TypeAlias = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]
+CV: TypeAlias = int | CVSplitter | Iterable[tuple[ArrayLike, ArrayLike]]
