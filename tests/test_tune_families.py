@@ -217,7 +217,7 @@ def test_a_tweedie_model_is_saved_as_a_mean(file, tmp_path, capsys):
 
 PAGES = {
     "poisson": (
-        "a bend in the squares",
+        "A bend in the squares",
         "rows[&#x27;years&#x27;]",
         "alpha = 1, as in scikit-learn",
     ),
@@ -255,8 +255,8 @@ def test_noise_is_called_noise(model, frame, tmp_path, capsys):
 def test_the_table_has_the_units_of_the_family(file, capsys):
     for model, lines in {
         "poisson": (r"exposure +years", r"deviance [\d.]+ ± [\d.]+ per row", r"score +D² 0\.\d+"),
-        "cox": (r"events +\d+ in 150 rows, in 2 strata", r"per event", r"concordance 0\.[67]\d+"),
-        "quantile": (r"quantile +0\.8; \d+(\.\d)? % of held-out rows are below",),
+        "cox": (r"events +\d+", r"number of strata +2", r"per event", r"concordance 0\.[67]\d+"),
+        "quantile": (r"quantile +0\.8", r"share below +0\.\d+",),
     }.items():
         main(arguments(model, file, "-v"))
         shown = capsys.readouterr().out
@@ -351,7 +351,7 @@ def test_help_names_the_options_with_their_models(capsys):
         "--exposure COLUMN what the mean is proportional to, such as years at risk (",
         "--event COLUMN 1 where the time is that of an event",
         "--power P of the mean in the variance, from 1 to 2 (1.5), or tuned (tweedie)",
-        "--epsilon E how many spreads away an outlier begins",
+        "--epsilon E spreads from where on rows are outliers",
     ):
         assert words in told
 

@@ -61,7 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["reproduce"]:  # a command until 0.2
         parser.error("the paper's experiments are run from hoag's sources now: make reproduce")
-    return answer(parser.parse_args(given))
+    args = parser.parse_args(given)
+    args.given = given
+    return answer(args)
 
 
 def answer(args: argparse.Namespace) -> int:

@@ -54,34 +54,28 @@ class Columns:
         return found
 
 
+# What pandas calls the cells of a column, and what that is here.
+HELD = {
+    "boolean": FLAG,
+    **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal", "empty"), NUMBER),
+    **dict.fromkeys(("timedelta", "timedelta64"), NUMBER),
+    **dict.fromkeys(("date", "datetime", "datetime64"), DATE),
+    **dict.fromkeys(("string", "categorical"), TEXT),
+}
+
+
 def kind(name: str, values: Any) -> str:
     """What a column holds, whatever is missing: numbers, flags (true or false), dates or text."""
     import pandas as pd
 
-    types = pd.api.types
-    if types.is_bool_dtype(values.dtype):
-        return FLAG
-    if types.is_numeric_dtype(values.dtype) or types.is_timedelta64_dtype(values.dtype):
-        return NUMBER
-    if types.is_datetime64_any_dtype(values.dtype):
-        return DATE
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return TEXT
-    cells = values.dropna().astype(object)
-    found = types.infer_dtype(cells, skipna=True)
-    if found == "boolean":
-        return FLAG
-    if found in ("integer", "floating", "mixed-integer-float", "decimal", "empty"):
-        return NUMBER
-    if found in ("date", "datetime", "datetime64"):
-        return DATE
-    strange = {type(cell).__name__ for cell in cells} - {"str", "int", "float", "bool"}
-    if strange:
-        raise ValueError(
-            f"Column '{name}' holds values of type {sorted(strange)[0]}, which are neither numbers "
-            "nor text: convert them, or leave the column out with --drop."
-        )
-    return TEXT
+    cells = values.dropna()
+    found = NUMBER if values.dtype.kind in "iuf" else HELD.get(pd.api.types.infer_dtype(cells))
+    if found is None:
+        strange = {type(cell).__name__ for cell in cells} - {"str", "int", "float", "bool"}
+        if strange:
+            what = f"values of type {sorted(strange)[0]}, which are neither numbers nor text"
+            raise ValueError(f"Column '{name}' holds {what}: convert them, or use --drop.")
+    return found or TEXT
 
 
 def check_missing(frame: Any, where: str, advice: str) -> None:
@@ -97,9 +91,7 @@ def check_finite(frame: Any, where: str) -> None:
     numbers = frame.select_dtypes("number")
     bad = numbers.columns[np.isinf(numbers.to_numpy("float64", na_value=np.nan)).any(axis=0)]
     if len(bad):
-        raise ValueError(
-            f"{where} has numbers that are not finite in {listed(bad)}: correct or remove them."
-        )
+        raise ValueError(f"{where} has numbers that are not finite in {listed(bad)}: correct them.")
 
 
 def understood(
@@ -123,10 +115,7 @@ def understood(
         elif kinds[name] in (TEXT, DATE):
             style, doubt = _style(values)
             if style is not None and blocks:
-                left_out[name] = (
-                    "dates are not read in blocks. --no-blocks makes numbers of them, "
-                    f"--category '{name}' takes each for a category"
-                )
+                left_out[name] = "dates are not read in blocks. --no-blocks makes numbers of them"
             elif style is not None:
                 kinds[name], days[name] = DATE, style
                 told += [f"Column '{name}' {doubt}"] if doubt else []
@@ -161,11 +150,9 @@ def converted(
         elif kind(name, values) in (NUMBER, FLAG):
             parts[name] = pd.to_numeric(values.astype(object)).astype("float64")
         else:
-            _, value, row = first_text(values)
-            raise ValueError(
-                f"Column '{name}' held numbers when the model was tuned; here row {row} "
-                f"below the header has '{value}'."
-            )
+            _, value, at = first_text(values)
+            here = f"here row {at} below the header has '{value}'."
+            raise ValueError(f"Column '{name}' held numbers when the model was tuned; {here}")
     frame = pd.DataFrame(parts, index=frame.index)
     check_finite(frame, where)
     return frame
@@ -211,10 +198,7 @@ def _style(values: Any) -> tuple[dict[str, Any] | None, str]:
     if not formats:
         return None, ""
     if len({one[:2] for one in formats if one != DATES[0]}) > 1:
-        doubt = (
-            f"has dates such as {known.iloc[0].strip()}, which are read as month before day: if "
-            "that is wrong, write them as year-month-day."
-        )
+        doubt = f"has dates such as {known.iloc[0].strip()}, which are read as month before day."
     read = moments(known, formats[0])
     span = (read.max() - read.min()).days
     parts = [
@@ -253,9 +237,8 @@ def _of_dates(name: str, values: Any, style: dict[str, Any]) -> dict[str, Any]:
         read = moments(values, written)
     except (ValueError, TypeError, OverflowError):
         bad = next(cell for cell in values.dropna() if not _fits(pd.Series([cell]), written))
-        raise ValueError(
-            f"Column '{name}' held dates when the model was tuned; here is '{bad}'."
-        ) from None
+        told = f"Column '{name}' held dates when the model was tuned; here is '{bad}'."
+        raise ValueError(told) from None
     columns = {name: (read - pd.Timestamp(0)) / pd.Timedelta(days=1)}
     for part in style["parts"]:
         made = read.dt.strftime(PARTS[part][0]).astype(object)
@@ -285,10 +268,8 @@ def _too_many(name: str, values: Any) -> str:
         return ""
     words = float(known.head(1000).str.split().str.len().mean())
     free = f", --text '{name}' makes numbers of its words" if words >= 2 else ""
-    return (
-        f"{distinct} different values in {len(known)} rows are an id or free text rather than "
-        f"categories. --category '{name}' takes them for categories all the same{free}"
-    )
+    told = f"{distinct} different values in {len(known)} rows are an id or free text"
+    return f"{told}. --category '{name}' takes them for categories all the same{free}"
 
 
 def _left_out(left_out: dict[str, str]) -> list[str]:
@@ -308,15 +289,11 @@ def _doubts(frame: Any, kinds: dict[str, str], codes: frozenset[str]) -> list[st
     code = [name for name in whole if name in codes or CODE.search(name)]
     ids = [name for name, values in whole.items() if name not in code and _is_id(name, values)]
     if code:
-        told.append(
-            f"{_are(code)} used as a quantity, and may be a code, such as a zip code: --category "
-            f"'{code[0]}' takes each number for a category, --drop '{code[0]}' leaves it out."
-        )
+        may = f"{_are(code)} used as a quantity, and may be a code, such as a zip code"
+        told.append(f"{may}: --category '{code[0]}' takes it for categories, --drop leaves it out.")
     if ids:
-        told.append(
-            f"{_are(ids)} used as a quantity, and has a different whole number in each row, as an "
-            f"id has: if it is one, leave it out with --drop '{ids[0]}'."
-        )
+        may = f"{_are(ids)} used as a quantity, and has a different whole number in each row"
+        told.append(f"{may}, as an id has: if it is one, leave it out with --drop '{ids[0]}'.")
     return told
 
 
@@ -344,21 +321,19 @@ def _is_id(name: str, values: Any) -> bool:
 
 def _check_words(name: str, values: Any, asked: str) -> None:
     if asked == WORDS and not values.dropna().astype(str).str.contains(r"\b\w\w+\b").any():
-        raise ValueError(
-            f"--text '{name}' makes numbers of words, and the column has none of two letters or "
-            f"more: use --category '{name}', or --drop '{name}'."
-        )
+        none = "makes numbers of words, and the column has none of two letters or more"
+        raise ValueError(f"--text '{name}' {none}: use --category '{name}'.")
 
 
 def _check_numbers(name: str, values: Any) -> None:
     """An error where most of a text column are numbers: some cell is not as it was meant."""
     known = values.dropna()
-    numbers, value, row = first_text(known)
+    numbers, value, at = first_text(known)
     if numbers < len(known) and 2 * numbers > len(known):
         raise ValueError(
-            f"Column '{name}' is read as text, though {numbers} of its {len(known)} values are "
-            f"numbers: row {row} below the header has '{value}'. Correct it, or use --na '{value}' "
-            f"if that stands for a missing value, --category '{name}' or --drop '{name}'."
+            f"Column '{name}' is text, though {numbers} of its {len(known)} values are numbers: "
+            f"row {at} below the header has '{value}'. Correct it, or use --na '{value}' if that "
+            f"stands for a missing value, --category '{name}' or --drop '{name}'."
         )
 
 
@@ -369,6 +344,11 @@ def first_text(values: Any) -> tuple[int, Any, int]:
     numeric = pd.to_numeric(values, errors="coerce").notna()
     words = values.notna() & ~numeric
     return int(numeric.sum()), values.iloc[int(np.argmax(words))], row(words)
+
+
+def first_bad(column: Any, bad: Any) -> str:
+    """Where the first number is that cannot be there."""
+    return f"row {row(bad)} below the header has {column[bad].iloc[0]:g} in '{column.name}'."
 
 
 def row(bad: Any) -> int:

@@ -17,35 +17,33 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hoag.cli import write_over
+from hoag.cli import table, write_over
 
 if TYPE_CHECKING:
     from hoag.datasets import Entry
 
+MORE = (" The exit code is 1 if something is wrong, or if a data set that is named is not here. "
+        "Without a name, all that are here are checked.")  # fmt: skip
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, does: str, more: str = "") -> argparse.ArgumentParser:
-        return actions.add_parser(name, help=does, description=f"{does.capitalize()}.{more}")
-
-    shown = action("list", "show what there is, and whether it is here")
-    shown.add_argument("--json", action="store_true", help="print JSON")
-
-    goes_on = " A download that breaks off is tried a second time."
-    fetched = action("fetch", "download what is not here", goes_on)
-    which = fetched.add_mutually_exclusive_group(required=True)
-    which.add_argument("names", nargs="*", metavar="NAME", default=[], help="as in the list")
-    which.add_argument("--all", action="store_true", help="all that are distributed somewhere")
-
-    checked = action(
-        "check",
-        "compare checksums, and read the files",
-        " The exit code is 1 if something is wrong, or if a data set that is named is not here. "
-        "Without a name, all that are here are checked.",
-    )
-    checked.add_argument("names", nargs="*", metavar="NAME", help="as in the list")
-    checked.add_argument("--json", action="store_true", help="print JSON")
+    for name, does, more in (
+        ("list", "show what there is, and whether it is here", ""),
+        ("fetch", "download what is not here", " One that breaks off is tried a second time."),
+        ("check", "compare checksums, and read the files", MORE),
+    ):
+        action = actions.add_parser(name, help=does, description=f"{does.capitalize()}.{more}")
+        group: Any = action
+        if name == "fetch":
+            group = action.add_mutually_exclusive_group(required=True)
+            group.add_argument("--all", action="store_true", help="all that are distributed")
+        else:
+            action.add_argument("--json", action="store_true", help="print JSON")
+        if name != "list":
+            group.add_argument(
+                "names", nargs="*", metavar="NAME", default=[], help="as in the list"
+            )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,21 +57,11 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return 0
-    lines = [("name", "rows × columns", "kind", "size", "where")]
-    lines += [
-        (
-            row["name"],
-            f"{row['rows']} × {row['columns']}",
-            row["kind"],
-            _megabytes(row["bytes"]),
-            row["where"] if row["here"] else f"not here: {row['where']}",
-        )
-        for row in rows
-    ]
-    widths = [max(len(line[j]) for line in lines) for j in range(4)]
-    for name, shape, kind, size, where in lines:
-        print(f"{name:{widths[0]}}  {shape:>{widths[1]}}  {kind:{widths[2]}}  "
-              f"{size:>{widths[3]}}  {where}")  # fmt: skip
+    lines = [
+        (row["name"], f"{row['rows']} × {row['columns']}", row["kind"], _megabytes(row["bytes"]),
+         row["where"] if row["here"] else f"not here: {row['where']}") for row in rows
+    ]  # fmt: skip
+    print(table((), [("name", "rows × columns", "kind", "size", "where"), *lines]))
     print(f"\nFiles are looked for in {' and then in '.join(map(str, datasets.folders()))}.")
     return 0
 
@@ -82,21 +70,17 @@ def _row(name: str, entry: Entry) -> dict[str, Any]:
     """One line of the list: nothing is opened, the shape is the catalogue's."""
     found, here = entry.paths, entry.present
     sizes = [path.stat().st_size for path in found] if here else [f.size for f in entry.files]
+    where = f"hoag data fetch {name}"
     if not entry.files:
         where = "bundled with scikit-learn"
     elif here:
         where = ", ".join(dict.fromkeys(str(path.parent) for path in found))
-    elif entry.downloadable:
-        where = f"hoag data fetch {name}"
-    else:
+    elif not entry.downloadable:
         where = f"put {entry.files[0].name} into the folder HOAG_DATA"
+    own = ("title", "description", "rows", "columns", "kind")
     return {
         "name": name,
-        "title": entry.title,
-        "description": entry.description,
-        "rows": entry.rows,
-        "columns": entry.columns,
-        "kind": entry.kind,
+        **{word: getattr(entry, word) for word in own},
         "here": here,
         "where": where,
         "files": [str(path) for path in found],
@@ -116,15 +100,14 @@ def _fetch(args: argparse.Namespace) -> int:
             continue
         write_over(f"{name}: looking for its files, or downloading them")
         try:
-            paths = datasets.fetch(name)
+            paths = datasets.fetch(name) or ("bundled with scikit-learn",)
         except DataNotFoundError as error:
-            failed = 1
+            failed, paths = 1, ()
             write_over("")
             print(f"{name}: {error}", file=sys.stderr)
-        else:
-            write_over("")
-            for path in paths or ["bundled with scikit-learn"]:
-                print(f"{name}: {path}")
+        write_over("")
+        for path in paths:
+            print(f"{name}: {path}")
     return failed
 
 
@@ -155,11 +138,12 @@ def _wrong(name: str, entry: Entry) -> list[str]:
     from hoag import datasets
     from hoag.errors import DataDamagedError
 
-    wrong = []
-    for file in entry.files:
-        path = file.here()
-        if path and file.forms[path.name] not in ("", _digest(path)):
-            wrong.append(f"{path} has the wrong checksum: delete it and fetch it again.")
+    here = [(file, file.here()) for file in entry.files]
+    wrong = [
+        f"{path} has the wrong checksum: delete it and fetch it again."
+        for file, path in here
+        if path and file.forms[path.name] not in ("", _digest(path))
+    ]
     try:
         X = datasets.load(name, download=False).X
     except DataDamagedError as error:
@@ -175,6 +159,4 @@ def _digest(path: Path) -> str:
 
 
 def _megabytes(size: int | None) -> str:
-    if size is None:
-        return "?"
-    return f"{size / 1e6:.1f} MB" if size else ""
+    return "?" if size is None else f"{size / 1e6:.1f} MB" if size else ""

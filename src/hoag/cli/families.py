@@ -157,19 +157,13 @@ def check_options(args: argparse.Namespace, model: str) -> None:
                 f"--{option} {value} is for {_listed(having)}; {model} has {', '.join(allowed)}."
             )
     if args.cv == "loo" and model != "ridge":
-        raise ValueError(
-            f"--cv loo is for ridge, and the model is {model}: --cv alo is much like it, or give a "
-            "number of folds."
-        )
+        raise ValueError(f"--cv loo is for ridge, and the model is {model}: --cv alo is like it.")
     if args.scale is not None and plain(model) == "classes":
         raise ValueError("--scale is for numbers: the dispersion of classes is 1.")
     if args.exposure is not None and args.offset is not None:
         raise ValueError("--exposure is --offset with the logarithm taken: give one of the two.")
     if model == "cox" and args.event is None:
-        raise ValueError(
-            "--model cox needs --event COLUMN: 1 or true where the time of --target is that of the "
-            "event, 0 or false where the row was last seen then."
-        )
+        raise ValueError("--model cox needs --event COLUMN: 1 for an event at that time, else 0.")
     if args.bounds and not args.bounds[0] <= args.bounds[1]:
         raise ValueError("--bounds LOW HIGH: the first number must not be above the second.")
 
@@ -185,12 +179,9 @@ def _takes(model: str, option: str) -> bool:
 
 def _words(model: str, option: str) -> tuple[str, ...]:
     """What the option may say for the model."""
-    words: tuple[str, ...] = (
-        vars(FAMILIES[model])["criteria" if option == "criterion" else option]
-        if model != GAM
-        else ()
-    )
-    return words
+    if model == GAM:
+        return ()
+    return FAMILIES[model].penalties if option == "penalties" else FAMILIES[model].criteria
 
 
 def _listed(names: list[str]) -> str:
@@ -211,6 +202,5 @@ def power(value: str) -> float | str:
     try:
         return value if value == "tuned" else float(value)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{value!r}: give a number from 1 to 2, or tuned"
-        ) from None
+        told = f"{value!r}: give a number from 1 to 2, or tuned"
+        raise argparse.ArgumentTypeError(told) from None

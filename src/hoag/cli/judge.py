@@ -116,23 +116,16 @@ def check_names(given: str | None, family: Family, y: Any) -> list[str]:
     if given is None:
         return [] if family.score == "d2" else [family.score]
     if family.score == "concordance":
-        raise ValueError(
-            "--scoring is for scikit-learn's scores, which know of no censored times; cox is "
-            "judged by its concordance."
-        )
+        raise ValueError("--scoring knows of no censored times; cox is judged by its concordance.")
     names = [name.strip() for name in given.split(",") if name.strip()]
     known, outputs = get_scorer_names(), len(np.unique(y)) if family.classifies else 1
     for name in names:
         if name not in known:
-            some = "accuracy, roc_auc, f1_macro" if family.classifies else "r2, max_error"
-            raise ValueError(
-                f"--scoring {name} is not a score that scikit-learn has.{nearest(name, known)} "
-                f"Some of them are {some}."
-            )
+            near = nearest(name, known)
+            raise ValueError(f"--scoring {name} is not a score that scikit-learn has.{near}")
         if name in ("roc_auc", "average_precision") and outputs > 2:
-            raise ValueError(
-                f"--scoring {name} is for two classes, and there are {outputs}: use roc_auc_ovr."
-            )
+            two = f"is for two classes, and there are {outputs}: use roc_auc_ovr"
+            raise ValueError(f"--scoring {name} {two}.")
     if not names:
         raise ValueError("--scoring needs a name, such as roc_auc,accuracy.")
     return names
@@ -194,10 +187,8 @@ def nested(tuned: Any, data: Data, jury: Jury, splits: Any) -> None:
             fold.fit(X[0], data.y[train], sample_weight=own[0], **given[0])
         if classifies and len(fold.classes_) < len(np.unique(data.y)):
             classes, counts = np.unique(data.y, return_counts=True)
-            raise ValueError(
-                f"A fold has no training row of the class {classes[np.argmin(counts)]}, which has "
-                f"{counts.min()}: give fewer folds with --cv, or leave the class out."
-            )
+            rare = f"the class {classes[np.argmin(counts)]}, which has {counts.min()}"
+            raise ValueError(f"A fold has no training row of {rare}: give fewer folds by --cv.")
         scale = vars(linear(fold)).get("scale_")
         shown = fold if classifies else Said(fold.predict(X[1], **given[1]), scale)
         jury(shown, X[1], data.y[test], **({} if own[1] is None else {"sample_weight": own[1]}))

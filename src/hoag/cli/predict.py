@@ -160,9 +160,8 @@ def _given(table: Any, notes: dict[str, Any], model: str, survival: bool) -> dic
         if option not in roles:
             continue
         if roles[option] not in table.rows.columns:
-            raise ValueError(
-                f"{table.name} lacks the column '{roles[option]}', the {option} of {model}."
-            )
+            lacks = f"lacks the column '{roles[option]}', the {option} of {model}"
+            raise ValueError(f"{table.name} {lacks}.")
         given[option] = given_column(option, table.rows[roles[option]], table.name)
     if "offset" in given:
         given["exposure"] = np.exp(given.pop("offset"))
@@ -176,15 +175,11 @@ def _named(table: Any, notes: dict[str, Any], model: str) -> Any:
 
     kinds = notes["kinds"]
     if not table.named:
-        raise ValueError(
-            f"{model} needs columns by name, and {table.name} is an svmlight file without names."
-        )
+        raise ValueError(f"{model} needs columns by name, and {table.name} is an svmlight file.")
     lacking = [name for name in kinds if name not in table.rows.columns]
     if lacking:
-        raise ValueError(
-            f"{table.name} lacks {len(lacking)} of the {len(kinds)} columns of {model}: "
-            f"{listed(lacking)}. It has {listed(table.rows.columns)}."
-        )
+        lacks = f"lacks {len(lacking)} of the {len(kinds)} columns of {model}: {listed(lacking)}"
+        raise ValueError(f"{table.name} {lacks}. It has {listed(table.rows.columns)}.")
     frame = table.rows[list(kinds)]
     if notes["missing"]["how"] == "error":
         advice = "the model was tuned with --missing error, so fill them"
@@ -203,10 +198,8 @@ def _numbered(table: Any, notes: dict[str, Any], model: str) -> Any:
     rows, first, wanted = table.rows, notes["first"], notes["features"]
     end = table.first + rows.shape[1]
     if table.first < first or end > first + wanted:
-        raise ValueError(
-            f"{table.name} has features {table.first} to {end - 1}; "
-            f"{model} knows {first} to {first + wanted - 1}."
-        )
+        knows = f"{model} knows {first} to {first + wanted - 1}"
+        raise ValueError(f"{table.name} has features {table.first} to {end - 1}; {knows}.")
     check_svmlight(table)
     # A file that happens not to use the first feature begins with the second.
     indices = rows.indices + (table.first - first)
@@ -226,16 +219,14 @@ def _tell_unknown(model: Any, frame: Any, given: Any, notes: dict[str, Any]) -> 
     for name, categories in known.items():
         new = sorted(set(frame[name].dropna()) - set(categories))
         if new:
-            warn(f"Column '{name}' has values that the model has not seen: {listed(new)}. They "
-                 "count as none of its categories.")  # fmt: skip
+            unseen = f"values that the model has not seen: {listed(new)}"
+            warn(f"Column '{name}' has {unseen}. They count as none of its categories.")
     lacks = given[list(notes["kinds"])].isna().sum()
     for name, count in lacks[lacks > 0].items():
         if name not in notes["missing"]["columns"] or notes["missing"]["how"] != "impute":
-            filled = "count as none of its categories"
-            if notes["kinds"][name] in ("number", "flag", "date"):
-                filled = "are filled with the usual value"
-            warn(f"Column '{name}' lacks {count} values, and lacked none in the rows that the "
-                 f"model was fitted to: they {filled}.")  # fmt: skip
+            usual = notes["kinds"][name] in ("number", "flag", "date")
+            filled = "are filled with the usual value" if usual else "count as no category"
+            warn(f"Column '{name}' lacks {count} values, and lacked none before: they {filled}.")
 
 
 # ---- how good predictions are on rows whose target is known

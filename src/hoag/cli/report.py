@@ -20,11 +20,12 @@ from string import Template
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 import hoag
 from hoag._core.writing import write_atomically
 from hoag.cli import numeric
-from hoag.cli.families import FAMILIES, GAM, WITHOUT_FOLDS, is_additive, linear, plain
+from hoag.cli.families import FAMILIES, WITHOUT_FOLDS, is_additive, linear, plain
 from hoag.cli.judge import settings, standard_error
 from hoag.cli.saved import without_class
 from hoag.cli.summary import brief, off, rows, score, terms
@@ -32,14 +33,18 @@ from hoag.plot._style import LOSSES, loss_name
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve
-NEAR = 1e-3  # a path about one place
 SOME = 100  # columns that may have a penalty each
 OUTSIDE = 0.04  # rows that may be out of a picture where the target has outliers
-FAR = "Up to one row of 25 is further out than the picture is high."
-MEANS = ("How often it happened, by the probability that the model gave: on the line it means what "
-         "it says.")  # fmt: skip
-LEFT = "What is left of the truth, by the prediction"
+FAR = " Up to one row of 25 is further out than the picture is high."
+FOUND = "How many of a class are found, by how many others are taken for it."
+CONFUSED = "Rows by their class and the one that was predicted, shaded by their share."
+MEANS = "How often it happened, by the probability that it was given: best on the line."
+LEFT = "What is left, by the prediction: where the squares leave the line, something was missed."
 TRUTH = "The truth, by the prediction."
+VARY = ("What is left, by the prediction, in units in which rows of small and large means vary "
+        "alike. A bend in the squares says that something was missed.")  # fmt: skip
+TENTHS = "The mean that came, by the mean that was predicted, in tenths of the rows."
+BELOW = "How many rows are below what was predicted, in tenths by that; the line is"
 
 
 class Page:
@@ -152,7 +157,7 @@ def page(found: dict[str, Any], tuned: Any, data: Any, jury: Any) -> Page:
     told = f"On rows held out ({how}): {', '.join(map(score, found['scores']))}. {off(found)}"
     page.text(told.rstrip())
     if not own and FAMILIES[found["model"]].untuned is not None:
-        page.text(_against_untuned(found, tuned, data, path))
+        page.text(_against_untuned(found, tuned, data))
     for message in found["warnings"]:
         page.text(f"Warning: {message}")
     chance = "These may be chance: the held-out rows do not tell them from nothing."
@@ -191,38 +196,26 @@ def _path(tuned: Any, data: Any) -> Any:
     return tuned.path(data.X, data.y, data.weights, around=around, points=PLACES, **data.given)
 
 
-def _against_untuned(found: dict[str, Any], tuned: Any, data: Any, here: Any) -> str:
-    """What tuning gains over scikit-learn's defaults, with its standard error over the folds.
-
-    `here` is the path whose middle is the model, where it was measured.
-    """
+def _against_untuned(found: dict[str, Any], tuned: Any, data: Any) -> str:
+    """What tuning gains over scikit-learn's defaults, with its standard error over the folds."""
     words, lam = FAMILIES[found["model"]].untuned or ("", 0.0)
-    plain = copy.copy(tuned)
-    plain.lam_ = np.full(tuned.lam_.size, lam)
+    lams = np.full(tuned.lam_.size, lam)
     if found["model"] == "kernel-ridge":
-        plain.lam_[:-1] = -math.log(found["features"])
-    there, own = (
-        model.path(data.X, data.y, data.weights, around=NEAR, points=3, **data.given)
-        for model in (plain, tuned)
-    )
-    if not np.array_equal(there.lam[1], plain.lam_):
-        return "An untuned model is outside the bounds that were searched."
-    worse, gain = float(there.loss[1]), float(there.loss[1] - own.loss[1])
-    told = (
-        f"The {LOSSES[found['criterion']]} of an untuned model ({words}, as in "
-        f"scikit-learn) is {worse:.5g}"
-    )
+        lams[:-1] = -math.log(found["features"])
+    left = dict.fromkeys(("scoring", "callback", "checkpoint"))
+    plain = clone(tuned).set_params(bounds=(lams, lams), rule="best", certificate="none", **left)
+    plain.fit(data.X, data.y, sample_weight=data.weights, **data.given)
+    worse, gain = plain.criterion_, plain.criterion_ - tuned.criterion_
+    told = f"The {LOSSES[found['criterion']]} of an untuned model ({words}, as in scikit-learn) is "
     if not found["baseline"]["learnt"]:
         beside = "worse than" if worse > found["baseline"]["loss"] else "hardly better than"
-        return f"{told}: {beside} a constant."
-    if there.folds is None or own.folds is None:
-        return f"{told}: tuning gains {brief(gain)}."
-    error = standard_error(there.folds[1] - own.folds[1])
-    more = "more" if gain > error else "not more"
-    return (
-        f"{told}: tuning gains {brief(gain)}, {more} than the standard error of that, "
-        f"{brief(error)}."
-    )
+        return f"{told}{worse:.5g}: {beside} a constant."
+    each, own = (model.result_.evaluation.folds for model in (plain, tuned))
+    if each is None or own is None:
+        return f"{told}{worse:.5g}: tuning gains {brief(gain)}."
+    error = standard_error((each - own) * len(own))
+    more = f"{'' if gain > error else 'not '}more than the standard error of that, {brief(error)}"
+    return f"{told}{worse:.5g}: tuning gains {brief(gain)}, {more}."
 
 
 def _loss(found: dict[str, Any], tuned: Any, path: Any) -> list[Any]:
@@ -231,18 +224,14 @@ def _loss(found: dict[str, Any], tuned: Any, path: Any) -> list[Any]:
 
     pictures = []
     if path is not None:
-        pictures.append((
-            CriterionDisplay.from_estimator(tuned, path=path, ax=figure()).figure_,
-            f"The held-out loss at {path.loss.size} penalties, each solved for, with straight "
-            "lines between them; grey lines are the folds. The dashed line is one standard error "
-            "above the least.",
-        ))  # fmt: skip
+        shown = CriterionDisplay.from_estimator(tuned, path=path, ax=figure())
+        told = "grey lines are the folds. The dashed line is one standard error above the least."
+        pictures.append((shown.figure_, f"The loss at {path.loss.size} penalties; {told}"))
     if found["held_out_losses"]:
         ax, base = figure(), found["baseline"]
         name = f"held-out {LOSSES[found['criterion']]}"
         held_out.folds(ax, found["held_out_losses"], base["folds"], name, "constant")
-        told = f"Every fold: the model, and {base['what']} for every row. Dashed are the means."
-        pictures.append((ax.figure, told))
+        pictures.append((ax.figure, f"Every fold: the model, and {base['what']}; dashed: means."))
     if len(pictures) < 2:
         cost = CostDisplay.from_estimator(linear(tuned), ax=figure())
         if isinstance(found["chosen_by"], str):  # what is minimised is no loss of rows held out
@@ -260,17 +249,12 @@ def _terms(page: Page, found: dict[str, Any], tuned: Any) -> None:
     shown = TermsDisplay.of(tuned)
     bands = "Bands and bars are where it is with a probability of 95 %, point by point. "
     bands = bands if any(panel.low is not None for panel in shown.panels) else ""
-    page.figures([(
-        shown.plot(figure=Figure()).figure_,
-        f"What each term adds to {shown.adds}, all on one scale; 0 is its mean. {bands}Below are "
-        "the rows.",
-    )])  # fmt: skip
+    told = f"What each term adds to {shown.adds}, all on one scale; 0 is its mean. {bands}"
+    page.figures([(shown.plot(figure=Figure()).figure_, f"{told}Below are the rows.")])
     page.table(*terms(found))
     page.text(
-        "edf is how many coefficients a term is worth, of as many as its basis has: 1 is a "
-        "straight line. The p-value is that of the term being nothing, with penalties taken as "
-        "known, though the same rows chose them. A term is straight, or gone, where its penalty "
-        "is infinite.",
+        "edf is how many coefficients a term is worth: 1 is a straight line. The p-value is of the "
+        "term being nothing, with penalties taken as known, though the same rows chose them.",
         "soft",
     )
 
@@ -284,18 +268,12 @@ def _coefficients(adds: str, tuned: Any, data: Any, path: Any) -> list[Any]:
     many = min(14, scaled.size)
     ax = figure(height=max(2.2, 0.21 * many + 1.0))
     held_out.largest(ax, scaled, coefficient_names(tuned), many)
-    pictures = [(
-        ax.figure,
-        f"The {many} largest of {scaled.size} coefficients: what one standard deviation of the "
-        f"column adds to {adds or 'the prediction'}.",
-    )]  # fmt: skip
+    told = f"what one standard deviation of the column adds to {adds or 'the prediction'}."
+    pictures = [(ax.figure, f"The {many} largest of {scaled.size} coefficients: {told}")]
     if path is not None and path.coef is not None:
         shown = CoefficientPathDisplay.from_estimator(tuned, data.X, path=path, ax=figure())
-        pictures.append((
-            shown.figure_,
-            "The same as the penalty grows, the mean of the folds' models. The dashed line is "
-            "where the model is.",
-        ))  # fmt: skip
+        told = "The same as the penalty grows, the mean of the folds; the model is at the dashes."
+        pictures.append((shown.figure_, told))
     return pictures
 
 
@@ -334,53 +312,36 @@ def _held_out(
     if model == "cox":
         plot.SurvivalDisplay(truth["time"], truth["event"], said, weights).plot(left)
         left.set_xlabel(found["target"])
-        return [(left.figure,
-                 "How many outlast each time (Kaplan and Meier), in three groups by the risk that "
-                 "models gave them which had not seen them; bands are one standard error. The "
-                 "further the curves are apart, the more the risk tells.")]  # fmt: skip
+        return [(left.figure, "How many outlast each time (Kaplan and Meier), in three groups by "
+                              "the risk that models gave them which had not seen them; bands are "
+                              "one standard error.")]  # fmt: skip
     if FAMILIES[found["model"]].classifies:
-        classes, second = list(np.unique(data.y)), MEANS
-        if model == "ordinal":
-            held_out.calibration(left, truth, said, weights, classes)
-            first = MEANS
-        else:
-            both = np.column_stack([-said, said]) if said.ndim == 1 else said
-            held_out.roc(left, truth, both, weights, classes)
-            first = "How many of a class are found, by how many others are taken for it."
+        classes, ordered = list(np.unique(data.y)), model == "ordinal"
+        both = np.column_stack([-said, said]) if said.ndim == 1 else said
+        draw, first = (held_out.calibration, MEANS) if ordered else (held_out.roc, FOUND)
+        draw(left, truth, both, weights, classes)
         if model in ("svc", "ordinal"):
-            both = np.column_stack([-said, said]) if said.ndim == 1 else said
             answers = np.array(classes)[np.argmax(both, axis=1)]
             plot.ConfusionDisplay(truth, answers, classes, weights).plot(right)
-            second = "Rows by their class and the one that was predicted, shaded by their share."
-        else:
-            held_out.calibration(right, truth, said, weights, classes)
-        return [(left.figure, first), (right.figure, second)]
+            return [(left.figure, first), (right.figure, CONFUSED)]
+        held_out.calibration(right, truth, said, weights, classes)
+        return [(left.figure, first), (right.figure, MEANS)]
     if found["criterion"] == "deviance":
         residuals = deviance_residuals(truth, said, settings(found["model"], tuned)["power"])
         plot.DevianceResidualsDisplay(said, residuals).plot(left)
         plot.TenthsDisplay(truth, said, weights).plot(right)
-        return [
-            (left.figure, f"{LEFT}, in units in which rows of small and large means vary alike. "
-                          "Those of skewed targets are below 0 on the average; a bend in the "
-                          "squares says that something was missed."),
-            (right.figure, "The mean that came by the mean that was predicted, in tenths of the "
-                           "rows by their prediction, with standard errors."),
-        ]  # fmt: skip
+        return [(left.figure, VARY), (right.figure, TENTHS)]
     if model == "quantile":
-        quantile = linear(tuned).quantile
-        plot.BelowDisplay(truth, said, quantile, weights).plot(left)
+        plot.BelowDisplay(truth, said, linear(tuned).quantile, weights).plot(left)
         held_out.truths(right, truth, said, OUTSIDE)
-        return [(left.figure, "How many rows are below what was predicted, in tenths by the "
-                              f"prediction: on the line it is the {quantile:g} quantile."),
-                (right.figure, f"{TRUTH} {FAR}")]  # fmt: skip
-    outside = {"outside": OUTSIDE} if model == "huber" else {}
-    said = said[:, 0] if model == "huber" else said
-    held_out.residuals(left, truth, said, **outside)
-    told = f"{LEFT}: where the squares leave the line, something was missed."
+        return [(left.figure, f"{BELOW} {linear(tuned).quantile:g}."), (right.figure, TRUTH + FAR)]
+    outside = (OUTSIDE,) if model == "huber" else ()
+    said, far = (said[:, 0], FAR) if outside else (said, "")
+    held_out.residuals(left, truth, said, *outside)
     if truth.ndim == 2:
-        return [(left.figure, f"{told} All targets, in standard deviations.")]
-    held_out.truths(right, truth, said, **outside)
-    return [(left.figure, f"{told} {FAR}" if outside else told), (right.figure, TRUTH)]
+        return [(left.figure, f"{LEFT} All targets, in standard deviations.")]
+    held_out.truths(right, truth, said, *outside)
+    return [(left.figure, LEFT + far), (right.figure, TRUTH)]
 
 
 def deviance_residuals(y: Any, mean: Any, power: float) -> Any:
@@ -393,60 +354,40 @@ def deviance_residuals(y: Any, mean: Any, power: float) -> Any:
         half = y / mean - 1 - np.log(y / mean)
     else:
         p, q = 1 - power, 2 - power
-        half = (y**q if power < 2 else y ** (q + 0.0)) / (p * q) - y * mean**p / p + mean**q / q
+        half = y**q / (p * q) - y * mean**p / p + mean**q / q
     return np.sign(y - mean) * np.sqrt(np.maximum(2 * half, 0.0))
 
 
 def _next(page: Page, found: dict[str, Any], named: bool) -> None:
     """In words that can be copied."""
-    again = f"hoag tune {shlex.quote(found['file'])}"
-    targets = [found["target"]] if isinstance(found["target"], str) else found["target"]
-    again += "".join(f" --target {shlex.quote(one)}" for one in targets if named)
-    short, again = again, again + _own(found)
+    again, saved = found["command"], found["saved"]
     if not found["baseline"]["learnt"]:
         page.text(
             "Predictions of this model are hardly better than a constant, as far as these rows "
-            "tell. The columns may say little about the target, the rows may be too few, or "
-            "another model may see more; another penalty will not."
+            "tell. More rows, other columns or another model may help; another penalty will not."
         )
-        if found["model"] == "ridge" and len(targets) == 1:
-            page.code(f"# models that bend\n{short} --model gam\n{short} --model kernel-ridge")
+        if found["model"] == "ridge" and isinstance(found["target"], str):
+            page.code(f"# models that bend\n{again} --model gam\n{again} --model kernel-ridge")
         return
-    if found["saved"]:
-        line = f"hoag predict {shlex.quote(found['saved'])} FILE --out predictions.csv"
-        rows = "a pandas frame with the same columns" if named else "a matrix"
-        if without_class(found["model"]):
-            page.text("Predict on the command line:")
-            page.code(line + (" --survival-at 1,2,5" if found["model"] == "cox" else ""))
-        else:
-            page.text("Predict on the command line, or in Python with scikit-learn and skops:")
-            page.code(
-                f"{line}\n\nimport skops.io\nmodel = skops.io.load({found['saved']!r})\n"
-                f"model.predict(rows){_exposed(found['family'])}  # {rows}"
-            )
-    else:
+    line = f"hoag predict {shlex.quote(saved or 'model.skops')} FILE --out predictions.csv"
+    line += " --survival-at 1,2,5" if found["model"] == "cox" else ""
+    if not saved:
         page.text("The model was not saved. To keep it, and to predict with it:")
-        page.code(f"{again} --save model.skops\nhoag predict model.skops FILE")
+        page.code(f"{again} --save model.skops\n{line}")
+    elif without_class(found["model"]):
+        page.text("Predict on the command line:")
+        page.code(line)
+    else:
+        rows = "a pandas frame with the same columns" if named else "a matrix"
+        page.text("Predict on the command line, or in Python with scikit-learn and skops:")
+        page.code(
+            f"{line}\n\nimport skops.io\nmodel = skops.io.load({saved!r})\n"
+            f"model.predict(rows){_exposed(found['family'])}  # {rows}"
+        )
     each = found["model"] == "kernel-ridge" or is_additive(found["model"])
-    few = not each and found["features"] <= SOME
-    if few and found["penalties"] == "shared" and found["cv"] != "loo":
+    if not each and found["features"] <= SOME and found["penalties"] == "shared":
         page.text("To see whether columns deserve penalties of their own:")
         page.code(f"{again} --penalties per-feature --report each.html")
-
-
-def _own(found: dict[str, Any]) -> str:
-    """The options that make this model, where it was asked for."""
-    family, known, additive = FAMILIES[found["model"]], found["family"], found["terms"] is not None
-    if found["why"] and not additive:
-        return ""
-    options = {"model": GAM if additive else found["model"]}
-    if additive:
-        options["family"] = plain(found["model"])
-    options |= {name: known[name] for name in family.columns if name in known}
-    options |= {name: f"{known[name]:.4g}" for name in family.settings}
-    options |= {name: found[key] for name, key in (("terms", "formula"), ("scale", "scale"))
-                if additive and found[key] is not None}  # fmt: skip
-    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in options.items())
 
 
 def _exposed(known: dict[str, Any]) -> str:

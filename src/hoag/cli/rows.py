@@ -25,6 +25,7 @@ MOST_CLASSES = 20  # so many whole numbers are classes, more are a quantity
 HEAD = 20_000  # rows that are looked at before all are read
 WHOLE = ("kernel-ridge", "cox", "gam")  # models whose fits need all rows in memory
 MISSING = "missing"
+NOTHING = "Nothing of {} is left to predict the target from."
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,8 @@ def read(args: argparse.Namespace) -> Data:
     if args.terms is not None:
         frame = frame[_used(args.terms, list(frame.columns), where)]
     known = cols.understood(frame, wanted.kinds, table.codes)
-    _check_left(known, where)
+    if not known.kinds:
+        raise ValueError(" ".join([NOTHING.format(where), *known.told]))
     y, found, model, why = _target(rows[named], args, where)
     own = {option: given_column(option, rows[name], where) for option, name in roles.items()}
     check_copies(rows, named, known.kinds)
@@ -107,35 +109,25 @@ def read(args: argparse.Namespace) -> Data:
     )  # fmt: skip
 
 
-def _check_left(known: cols.Columns, where: str) -> None:
-    if not known.kinds:
-        told = " ".join(["", *known.told])
-        raise ValueError(f"Nothing of {where} is left to predict the target from.{told}")
-
-
 def _kept(cells: Any, missing: dict[str, int], how: str, where: str) -> Any:
     """Which rows are used, whatever they lack."""
     if missing and how == "error":
-        cols.check_missing(
-            cells, where, "--missing impute fills them, --missing drop leaves these rows out, "
-            "--drop COLUMN the column")  # fmt: skip
+        advice = (
+            "--missing impute fills them, --missing drop leaves the rows out, --drop the column"
+        )
+        cols.check_missing(cells, where, advice)
     kept = cells.notna().all(axis=1).to_numpy() | (how != "drop")
     if kept.sum() < 2:
-        raise ValueError(
-            f"--missing drop leaves {kept.sum()} of {len(kept)} rows of {where}, for values are "
-            f"missing in {listed(missing)}: use --missing impute, or --drop the columns that lack "
-            "most."
-        )
+        few = f"--missing drop leaves {kept.sum()} of {len(kept)} rows of {where}, for values lack"
+        raise ValueError(f"{few} in {listed(missing)}: use --missing impute, or --drop columns.")
     return kept
 
 
 def _asked(args: argparse.Namespace, table: tables.Table) -> Asked:
     wanted = args.target or _left_side(args.terms) or ([table.target] if table.target else [])
     if not wanted:
-        raise ValueError(
-            f"Which column is the target? Name it with --target; {table.name} has "
-            f"{listed(table.rows.columns)}."
-        )
+        has = f"{table.name} has {listed(table.rows.columns)}"
+        raise ValueError(f"Which column is the target? Name it with --target; {has}.")
     named = table.columns(wanted, "--target")
     if twice := [name for name in named if wanted.count(name) > 1]:
         raise ValueError(f"--target names {listed(twice)} twice: once is enough.")
@@ -157,9 +149,8 @@ def _asked(args: argparse.Namespace, table: tables.Table) -> Asked:
     for option, names in asking.items():
         for name in names:
             if name in seen:
-                raise ValueError(
-                    f"Column '{name}' is asked for by {seen[name]} and by {option}: leave one out."
-                )
+                both = f"by {seen[name]} and by {option}"
+                raise ValueError(f"Column '{name}' is asked for {both}: leave one out.")
             seen[name] = option
     return Asked(named, weights, roles, out, kinds)
 
@@ -181,25 +172,20 @@ def _used(formula: str, names: list[str], where: str) -> list[str]:
     found = dict.fromkeys(str(name) for term in from_formula(formula)[1] for name in term.needs)
     for name in found:
         if name not in names:
-            raise ValueError(
-                f"{where} has no column '{name}', which --terms asks for.{nearest(name, names)}"
-            )
+            near = nearest(name, names)
+            raise ValueError(f"{where} has no column '{name}', which --terms asks for.{near}")
     return list(found)
 
 
 def _with_target(rows: Any, named: list[str], missing: str, where: str) -> tuple[Any, list[str]]:
     """The rows whose target is known, and what to say of the others."""
     if missing == "error":
-        advice = "--missing drop leaves those rows out, for there is nothing to learn from them"
-        cols.check_missing(rows[named], f"The target in {where}", advice)
+        cols.check_missing(rows[named], f"The target in {where}", "--missing drop leaves them out")
     known = rows[named].notna().all(axis=1)
     lost = int((~known).sum())
     if lost == len(rows):
         raise ValueError(f"The target in {where} is missing in every row.")
-    told = (
-        f"{lost} of {len(rows)} rows have no target and are left out: there is nothing to learn "
-        "from them."
-    )
+    told = f"{lost} of {len(rows)} rows have no target and are left out: they teach nothing."
     return (rows[known], [told]) if lost else (rows, [])
 
 
@@ -208,10 +194,8 @@ def check_copies(rows: Any, named: list[str], names: Iterable[str]) -> None:
     for target in named:
         for name in names:
             if _same(rows[name], rows[target]):
-                raise ValueError(
-                    f"Column '{name}' is a copy of the target '{target}', which would be predicted "
-                    f"from itself: leave it out with --drop '{name}'."
-                )
+                copy = f"Column '{name}' is a copy of the target '{target}', which would predict"
+                raise ValueError(f"{copy} itself: leave it out with --drop '{name}'.")
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -244,10 +228,8 @@ def _check_no_names(args: argparse.Namespace, where: str) -> None:
     """An error for options that name columns, about a file whose columns have no names."""
     for option in ("target", "drop", "weights", "category", "text", *ROLES):
         if getattr(args, option):
-            raise ValueError(
-                f"--{option} names a column, and {where} has none with a name: in an svmlight "
-                "file the label is the target."
-            )
+            none = f"{where} has none with a name: in an svmlight file the label is the target."
+            raise ValueError(f"--{option} names a column, and {none}")
     if args.model == families.GAM or args.widths == "per-feature":
         option = f"--model {families.GAM}" if args.model == families.GAM else "--widths per-feature"
         raise ValueError(f"{option} needs columns with names, and {where} is an svmlight file.")
@@ -266,10 +248,7 @@ def given_column(option: str, column: Any, where: str) -> Any:
     if option == "offset" or not bad.any():
         return values
     needed = "numbers above 0" if option == "exposure" else "1 for an event and 0 for none"
-    raise ValueError(
-        f"--{option} needs {needed}; row {cols.row(bad)} below the header has "
-        f"{column[bad].iloc[0]:g} in '{column.name}'."
-    )
+    raise ValueError(f"--{option} needs {needed}; {cols.first_bad(column, bad)}")
 
 
 def _times(y: Any, events: Any) -> Any:
@@ -277,9 +256,7 @@ def _times(y: Any, events: Any) -> Any:
     both = np.zeros(len(y), dtype=[("time", np.float64), ("event", np.bool_)])
     both["time"], both["event"] = y, events == 1
     if not both["event"].any():
-        raise ValueError(
-            "--event has no event: every row is censored, and there is nothing to learn."
-        )
+        raise ValueError("--event has no event: every row is censored, and nothing can be learnt.")
     return both
 
 
@@ -352,17 +329,13 @@ def _kind(frame: Any, where: str) -> str:
     kinds = {name: cols.kind(name, frame[name]) for name in frame.columns}
     for name, found in kinds.items():
         if found == DATE:
-            raise ValueError(
-                f"The target '{name}' holds dates, such as {frame[name].iloc[0]}: make numbers of "
-                "them, such as days since a day."
-            )
+            first = frame[name].iloc[0]
+            raise ValueError(f"The target '{name}' holds dates, such as {first}: make numbers.")
     cols.check_finite(frame, where)
     for name in frame.columns:
         if frame[name].nunique() < 2:
-            raise ValueError(
-                f"The target '{name}' has only one value in {where}, "
-                f"'{frame[name].iloc[0]}': there is nothing to learn."
-            )
+            first = frame[name].iloc[0]
+            raise ValueError(f"The target '{name}' has only one value in {where}, '{first}'.")
     others = [name for name in kinds if kinds[name] != NUMBER]
     if others and len(kinds) > 1:
         raise ValueError(f"Several targets must all be numbers; {listed(others)} are not.")
@@ -402,42 +375,31 @@ def _values(model: str, needed: str, frame: Any, found: str) -> Any:
     """y as an array: classes as text, truth values or whole numbers, quantities as floats."""
     name, rows, first = frame.columns[0], frame.shape[0], frame.iloc[0, 0]
     additive = families.is_additive(model)
-    classes, numbers = (
-        ("--family classes", "--family gaussian")
-        if additive
-        else ("--model logistic", "--model ridge")
-    )
-    asked = f"--{'family' if additive else 'model'} {families.plain(model)}"
+    option = "--family" if additive else "--model"
+    classes = f"{option} {'classes' if additive else 'logistic'}"
+    numbers = f"{option} {'gaussian' if additive else 'ridge'}"
+    asked = f"{option} {families.plain(model)}"
     if needed == families.ORDERED and found == TEXT:
-        raise ValueError(
-            f"--model ordinal needs classes in the order of their numbers; '{name}' is text, such "
-            f"as '{first}': number its values, the lowest with 1."
-        )
+        text = f"'{name}' is text, such as '{first}': number its values, the lowest with 1."
+        raise ValueError(f"{asked} needs classes in the order of their numbers; {text}")
     if needed not in (families.CLASSES, families.ORDERED):
         if found == TEXT:
-            raise ValueError(
-                f"{asked} needs a target of numbers; '{name}' is text, such as '{first}': use "
-                f"{classes}."
-            )
+            text = f"'{name}' is text, such as '{first}': use {classes}."
+            raise ValueError(f"{asked} needs a target of numbers; {text}")
         bad = frame[name] <= 0 if needed == families.POSITIVE else frame[name] < 0
         if needed != families.NUMBERS and bad.any():
-            raise ValueError(
-                f"{asked} needs {needed} as its target; row {cols.row(bad)} below the header has "
-                f"{frame[name][bad].iloc[0]:g} in '{name}'."
-            )
+            told = cols.first_bad(frame[name], bad)
+            raise ValueError(f"{asked} needs {needed} as its target; {told}")
         y = frame.to_numpy(dtype=np.float64)
         return y[:, 0] if y.shape[1] == 1 else y
     distinct = frame[name].nunique()
     if found == NUMBER and not _whole(frame):
-        raise ValueError(
-            f"{asked} needs classes; '{name}' has {distinct} different numbers that are not whole: "
-            f"use {numbers}."
-        )
+        many = f"'{name}' has {distinct} different numbers that are not whole: use {numbers}."
+        raise ValueError(f"{asked} needs classes; {many}")
     if cols.is_too_many(distinct, rows):
-        raise ValueError(
-            f"The target '{name}' has {distinct} different values in {rows} rows, too many for "
-            "classes" + ("." if found == TEXT else f": use {numbers}.")
-        )
+        use = "." if found == TEXT else f": use {numbers}."
+        many = f"{distinct} different values in {rows} rows, too many for classes{use}"
+        raise ValueError(f"The target '{name}' has {many}")
     if found == TEXT:
         return frame[name].astype(str).to_numpy(dtype=object)
     return frame[name].to_numpy(dtype=bool if found == FLAG else np.int64)
@@ -457,8 +419,7 @@ def why_blocks(args: argparse.Namespace) -> str | None:
         return None
     if args.file == "-" or args.file in tables.BUNDLED:
         if args.blocks:
-            what = "standard input" if args.file == "-" else f"{args.file}, which is small"
-            raise ValueError(f"--blocks is for files, and not for {what}: leave it out.")
+            raise ValueError(f"--blocks is for files, and not for {args.file}: leave it out.")
         return None
     if args.blocks:
         return ""
@@ -470,23 +431,19 @@ def why_blocks(args: argparse.Namespace) -> str | None:
 
 def read_blocks(args: argparse.Namespace, why: str) -> Data:
     """The rows of a file, in partitions that are read again and again."""
-    for wrong, option in (
-        (args.model in WHOLE, f"--model {args.model}"),
-        (isinstance(args.cv, str), f"--cv {args.cv}"),
-        (args.scoring is not None, "--scoring"),
-        (args.exposure is not None, "--exposure"),
-        (args.offset is not None, "--offset"),
-        (bool(args.text), "--text"),
-        (args.power == "tuned", "--power tuned"),
-        (args.missing == "drop", "--missing drop"),
-        (args.report is not None, "--report"),
-        (len(args.target or ()) > 1, "More than one --target"),
-    ):
+    own = {f"--{name}": getattr(args, name) for name in ("scoring", "exposure", "offset", "text",
+                                                         "report")}  # fmt: skip
+    own |= {
+        f"--model {args.model}": args.model in WHOLE,
+        f"--cv {args.cv}": isinstance(args.cv, str),
+        "--power tuned": args.power == "tuned",
+        "--missing drop": args.missing == "drop",
+        "More than one --target": len(args.target or ()) > 1,
+    }
+    for option, wrong in own.items():
         if wrong:
-            raise ValueError(
-                f"{option} needs all rows in memory, and {args.file} is read in blocks{why}: "
-                "--no-blocks reads it as a whole."
-            )
+            told = f"{args.file} is read in blocks{why}: --no-blocks reads it as a whole."
+            raise ValueError(f"{option} needs all rows in memory, and {told}")
     path, suffix, _ = tables.found(args.file)
     if suffix in tables.SVMLIGHT:
         return _svmlight_blocks(args, path)
@@ -503,7 +460,8 @@ def _table_blocks(args: argparse.Namespace, path: Path) -> Data:
     (target,) = wanted.named[:1]
     head = table.rows.drop(columns=[*wanted.out, target, *wanted.weights])
     known = cols.understood(head, wanted.kinds, table.codes, blocks=True)
-    _check_left(known, args.file)
+    if not known.kinds:
+        raise ValueError(" ".join([NOTHING.format(args.file), *known.told]))
     used = list(known.kinds)
     check_copies(table.rows, [target], used)
     source = hoag.partitions(
@@ -524,10 +482,7 @@ def _table_blocks(args: argparse.Namespace, path: Path) -> Data:
     missing = {name: int(lacks[name]) for name in used if lacks[name]}
     if missing and args.missing == "error":
         each = ", ".join(f"'{name}' ({count})" for name, count in missing.items())
-        raise ValueError(
-            f"{args.file} has missing values in {each}: --missing impute fills them, --drop COLUMN "
-            "leaves the column out."
-        )
+        raise ValueError(f"{args.file} has missing values in {each}: --missing impute fills them.")
     # A second cache would be needed without the columns of one value.
     spans = zip(numbers, encoding["least"], encoding["most"], strict=True)
     alone = [name for name, least, most in spans if least == most and not lacks[name]]

@@ -104,25 +104,19 @@ def load(path: str) -> tuple[Any, dict[str, Any]]:
         unknown = io.get_untrusted_types(data=data)
         model = None if unknown else io.loads(data, trusted=[])
     except Exception as error:  # skops has no error of its own for a file that is none
-        raise ValueError(
-            f"{path} is not a model file of hoag tune, or it is damaged "
-            f"({type(error).__name__}: {error})."
-        ) from None
+        told = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} is not a model file of hoag tune, or damaged ({told}).") from None
     if unknown:
-        raise ValueError(
-            f"{path} holds types that are not known to be safe, and is not loaded: "
-            f"{', '.join(sorted(unknown))}."
-        )
+        told = f"not known to be safe, and is not loaded: {', '.join(sorted(unknown))}."
+        raise ValueError(f"{path} holds types that are {told}")
     notes = vars(model).get("hoag_") if isinstance(model, Pipeline) else None
     if not isinstance(notes, dict) or notes.get("format") != FORMAT or not _complete(notes):
         raise ValueError(f"{path} was not written by this version of hoag tune: tune it again.")
     own = ("model", "columns") if is_additive(notes["model"]) else ATTRIBUTES.get(notes["model"])
     other = sorted(str(name) for name in notes["attributes"] if name not in (own or ()))
     if other:  # nothing else is set
-        raise ValueError(
-            f"{path} has attributes that a model of kind {notes['model']} has not, and is not "
-            f"used: {listed(other)}. hoag tune does not write such files: tune it again."
-        )
+        has = f"attributes that a model of kind {notes['model']} has not: {listed(other)}"
+        raise ValueError(f"{path} has {has}. hoag tune writes no such files, and it is not used.")
     return model, notes
 
 
@@ -139,11 +133,8 @@ def used(path: str) -> Iterator[None]:
     try:
         yield
     except (LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:
-        raise ValueError(
-            f"The model of {path} cannot be used ({type(error).__name__}: {error}): it was not "
-            "written by this version of hoag tune, or was changed since. Tune it again; --debug "
-            "shows where."
-        ) from error
+        told = f"({type(error).__name__}: {error}): it is another version's, or was changed"
+        raise ValueError(f"The model of {path} cannot be used {told}. Tune it again.") from error
 
 
 def predictor(pipeline: Any, notes: dict[str, Any]) -> Any:

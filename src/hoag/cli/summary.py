@@ -157,32 +157,18 @@ def _of_family(data: Any, core: Any, jury: Any) -> dict[str, Any]:
     if model == "ordinal":
         found["thresholds"] = core.thresholds_.tolist()
     if model == "cox":
-        found |= {"events": int(np.sum(data.y["event"])), "rows": len(data.y)}
+        found["events"] = int(np.sum(data.y["event"]))
         if "strata" in data.given:
             found["number_of_strata"] = len(np.unique(data.given["strata"]))
     return found
 
 
 def _family_lines(found: dict[str, Any]) -> Lines:
-    told: Lines = [(name, found[name]) for name in ("exposure", "offset") if name in found]
-    if "power" in found:
-        phi = found["dispersion"]
-        how = "" if phi is None else f", at which held-out rows are likeliest, φ = {phi:.4g}"
-        told.append(("power", f"{found['power']:.4g}{how}"))
-    if "quantile" in found:
-        below = "" if found["share_below"] is None else (
-            f"; {100 * found['share_below']:.3g} % of held-out rows are below what is predicted"
-        )  # fmt: skip
-        told.append(("quantile", f"{found['quantile']:g}{below}"))
-    if "outliers" in found:
-        away = f"{found['epsilon']:g} spreads of {found['spread']:.4g} from the prediction"
-        told.append(("outliers", f"{_count(found['outliers'], 'row')} further than {away}"))
-    if "thresholds" in found:
-        told.append(("thresholds", ", ".join(f"{value:.4g}" for value in found["thresholds"])))
-    if "events" in found:
-        strata = f", in {found['number_of_strata']} strata" if "strata" in found else ""
-        told.append(("events", f"{found['events']} in {found['rows']} rows{strata}"))
-    return told
+    told = {name.replace("_", " "): np.atleast_1d(value) for name, value in found.items()
+            if value is not None}  # fmt: skip
+    shown = {name: [one if isinstance(one, str) else f"{one:.4g}" for one in values]
+             for name, values in told.items()}  # fmt: skip
+    return [(name, ", ".join(each)) for name, each in shown.items()]
 
 
 # ---- the answer, in sentences

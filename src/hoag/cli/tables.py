@@ -63,10 +63,9 @@ class Table:
     def column(self, name: str, option: str) -> Any:
         """A column by its name, or an error that names the columns."""
         if name not in self.rows.columns:
-            raise ValueError(
-                f"{self.name} has no column '{name}', which {option} asks for."
-                f"{nearest(name, self.rows.columns)} Its columns are {listed(self.rows.columns)}."
-            )
+            none = f"{self.name} has no column '{name}', which {option} asks for."
+            near = nearest(name, self.rows.columns)
+            raise ValueError(f"{none}{near} Its columns are {listed(self.rows.columns)}.")
         return self.rows[name]
 
     def columns(self, asked: Iterable[str], option: str) -> list[str]:
@@ -85,10 +84,8 @@ def need(module: str) -> Any:
         with _without("torch", "dask"):
             return importlib.import_module(module)
     except ImportError:
-        package = module.split(".")[0]
-        raise ImportError(
-            f"This needs the package {package}, which is not installed: pip install 'hoag[cli]'."
-        ) from None
+        told = f"This needs the package {module.split('.')[0]}, which is not installed"
+        raise ImportError(f"{told}: pip install 'hoag[cli]'.") from None
 
 
 @contextmanager
@@ -156,10 +153,8 @@ def found(name: str) -> tuple[Path, str, str]:
     path = Path(name)
     if not path.exists():
         names = [*BUNDLED, *path.parent.glob("*")]
-        raise FileNotFoundError(
-            f"There is no file {name}.{nearest(name, names)} "
-            f"These data sets are always there: {', '.join(BUNDLED)}."
-        )
+        near, always = nearest(name, names), ", ".join(BUNDLED)
+        raise FileNotFoundError(f"There is no file {name}.{near} Always there are {always}.")
     suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
     packed = suffixes.pop() if suffixes[-1] in PACKINGS else ""
     suffix = suffixes[-1] if suffixes else ""
@@ -194,9 +189,9 @@ def _svmlight(name: str, file: Any) -> Table:
     try:
         rows, labels = load_svmlight_file(file, zero_based=True)
     except (ValueError, IndexError) as error:
+        told = f"{_bad_row(file) or error}. If it is a table with names, call it .csv or .tsv."
         raise ValueError(
-            f"{name} is not in svmlight format (label index:value index:value …): "
-            f"{_bad_row(file) or error}. If it is a table with column names, call it .csv or .tsv."
+            f"{name} is not in svmlight format (label index:value …): {told}"
         ) from None
     # Files count features from 0 or from 1, and do not say which.
     first = 1 if rows.nnz and int(rows.indices.min()) > 0 else 0
@@ -245,9 +240,8 @@ def _separated(name: str, data: bytes, usual: str, text: Iterable[str], known: D
         raise ValueError(f"{name} cannot be read as a table: {told}.") from None
     frame = frame.rename(columns=lambda column: str(column).strip())
     if frame.shape[1] == 1 and re.search("[;\t|,]", header := str(frame.columns[0])):
-        raise ValueError(
-            f"{name} has a single column, '{header[:40]}': say what separates its cells with --sep."
-        )
+        one = f"a single column, '{header[:40]}': say what separates its cells with --sep"
+        raise ValueError(f"{name} has {one}.")
     for column in frame.select_dtypes(exclude=["number", "bool"]).columns.difference(list(text)):
         frame[column] = _grouped(frame[column], seen.dialect.decimal or ".")
     return Table(name, frame, dialect=seen.dialect, codes=seen.codes)
@@ -346,11 +340,8 @@ def check_outputs(
     for name, path in (*written.items(), *beside.items()):
         other = known.setdefault(_identity(path), name)
         if other != name:
-            what = "is read" if other in read else "is written, too"
-            raise ValueError(
-                f"{name} {path} is the file of {other}, which {what}, and would be lost: give "
-                f"{name} another name."
-            )
+            lost = f"{'is read' if other in read else 'is written, too'}, and would be lost"
+            raise ValueError(f"{name} {path} is the file of {other}, which {lost}: rename it.")
 
 
 def _identity(path: str) -> Any:

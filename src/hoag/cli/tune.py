@@ -20,24 +20,14 @@ before they are split into folds. Exit code 3: done, but not converged.
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hoag.cli import tables
-from hoag.cli.families import (
-    FAMILIES,
-    GAM,
-    LIKE,
-    MODELS,
-    WITHOUT_FOLDS,
-    check_options,
-    given,
-    is_additive,
-    plain,
-    power,
-)
+from hoag.cli import families, tables
+from hoag.cli.families import FAMILIES, GAM, LIKE, MODELS, WITHOUT_FOLDS, is_additive, plain, power
 
 if TYPE_CHECKING:
     from hoag.cli import Progress
@@ -46,98 +36,78 @@ if TYPE_CHECKING:
 
 PENALTIES = ("shared", "per-feature", "per-class", "per-coefficient", "per-target")
 CRITERIA = ("log_loss", "brier", "squared_error", "huber")
+CERTIFICATES = ("none", "estimate", "bound")
 EACH_ROW = ("loo", "alo")  # each row is left out once
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the rows to tune on")
     data = parser.add_argument_group("data")
-    data.add_argument("--target", action="append", metavar="COLUMN",
-                      help="what to predict; a,b or repeated for several (ridge)")  # fmt: skip
-    for option, does in (("drop", "leave columns out; a,b or repeated for several"),
-                         ("category", "take numbers, or many values, for categories"),
-                         ("text", "make numbers of the words of a column (tf-idf)")):  # fmt: skip
-        data.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=does)
-    data.add_argument("--weights", metavar="COLUMN", help="the column of sample weights")
-    data.add_argument("--missing", choices=("impute", "drop", "error"), default="impute",
-                      help="fill values in (default), leave rows out, or stop")  # fmt: skip
+    some: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMN"}
+    add = data.add_argument
+    add("--target", action="append", metavar="COLUMN", help="what to predict; several for ridge")
+    add("--drop", **some, help="leave columns out; a,b or repeated for several")
+    add("--category", **some, help="take numbers, or many values, for categories")
+    add("--text", **some, help="make numbers of the words of a column (tf-idf)")
+    add("--weights", metavar="COLUMN", help="the column of sample weights")
+    add("--missing", choices=("impute", "drop", "error"), default="impute",
+        help="fill values in (default), leave rows out, or stop")  # fmt: skip
     tables.add(data)
-    data.add_argument("--no-scale", action="store_true", help="leave number columns as they are")
-    data.add_argument("--blocks", action=argparse.BooleanOptionalAction,
-                      help="read the file in blocks, or as a whole (blocks if it would take more "
-                           "than a quarter of the free memory)")  # fmt: skip
-    data.add_argument("--cache", metavar="FOLDER",
-                      help="for the cache of partitions (beside the file)")  # fmt: skip
-    model = parser.add_argument_group("model")
-    model.add_argument("--model", choices=("auto", *MODELS), default="auto",
-                       help="auto: logistic or ridge, by the target; gam: curves, each with its "
-                            "own penalty")  # fmt: skip
-    model.add_argument("--family", choices=tuple(LIKE),
-                       help="what the target of a gam is like (by the target: classes or "
-                            "gaussian)")  # fmt: skip
-    model.add_argument("--terms", metavar="FORMULA",
-                       help='what a gam is made of, as in mgcv: "s(age) + te(lat, lon) + site" '
-                            "(all columns)")  # fmt: skip
-    model.add_argument("--scale", choices=("family", "pearson"),
-                       help="the dispersion of a gam of counts: 1, or estimated "
-                            "(family: 1)")  # fmt: skip
-    model.add_argument("--penalties", choices=PENALTIES,
-                       help="which coefficients share a penalty (shared: all)")  # fmt: skip
-    model.add_argument("--shrink", type=_shrink, metavar="STRENGTH",
-                       help="draw several penalties towards their mean: a number, or "
-                            "auto")  # fmt: skip
-    model.add_argument("--standardize", action="store_true",
-                       help="scale every column by the training rows of each fold")  # fmt: skip
-    model.add_argument("--widths", choices=("shared", "per-feature"),
-                       help="of the kernel (kernel-ridge; shared)")  # fmt: skip
-    for option, does in (
-            ("exposure", "what the mean is proportional to, such as years at risk "
-                         "(poisson, gamma, tweedie)"),
-            ("offset", "what is added to the log of the mean (poisson, gamma, tweedie)"),
-            ("event", "1 where the time is that of an event, 0 where it is censored (cox)"),
-            ("strata", "groups with a baseline hazard of their own (cox)")):  # fmt: skip
-        model.add_argument(f"--{option}", metavar="COLUMN", help=does)
-    model.add_argument("--power", type=power, metavar="P",
-                       help="of the mean in the variance, from 1 to 2 (1.5), or tuned "
-                            "(tweedie)")  # fmt: skip
-    model.add_argument("--quantile", type=float, metavar="Q",
-                       help="which one to predict, between 0 and 1 (0.5: the median)")  # fmt: skip
-    model.add_argument("--epsilon", type=float, metavar="E",
-                       help="how many spreads away an outlier begins (1.35; huber)")  # fmt: skip
-    search = parser.add_argument_group("search")
-    search.add_argument(
-        "--cv",
-        type=_folds,
-        metavar="N",
-        help="what chooses the penalties: a number of folds (5), loo (ridge), or "
-        "without folds alo, gcv, aic, bic or reml (usual of a gam)",
+    add("--no-scale", action="store_true", help="leave number columns as they are")
+    add("--blocks", action=argparse.BooleanOptionalAction, help="read the file in blocks, or as a "
+        "whole (blocks if it would take more than a quarter of the free memory)")  # fmt: skip
+    add("--cache", metavar="FOLDER", help="for the cache of partitions (beside the file)")
+    add = parser.add_argument_group("model").add_argument
+    add("--model", choices=("auto", *MODELS), default="auto", help="auto: logistic or ridge, by "
+        "the target; gam: curves, each with its own penalty")  # fmt: skip
+    add("--family", choices=tuple(LIKE), help="what the target of a gam is like (by the target)")
+    add("--terms", metavar="FORMULA", help="what a gam is made of, as in mgcv: "
+        '"s(age) + te(lat, lon) + site" (all columns)')  # fmt: skip
+    add("--scale", choices=("family", "pearson"), help="the dispersion of a gam of counts: 1, or "
+        "estimated (family: 1)")  # fmt: skip
+    add("--penalties", choices=PENALTIES, help="which coefficients share a penalty (shared: all)")
+    add("--shrink", type=_shrink, metavar="STRENGTH", help="draw several penalties towards their "
+        "mean: a number, or auto")  # fmt: skip
+    add("--standardize", action="store_true", help="scale columns by the training rows of folds")
+    add("--widths", choices=("shared", "per-feature"), help="of the kernel (kernel-ridge; shared)")
+    add("--exposure", metavar="COLUMN", help="what the mean is proportional to, such as years at "
+        "risk (poisson, gamma, tweedie)")  # fmt: skip
+    add("--offset", metavar="COLUMN", help="what is added to the log of the mean (the same)")
+    add("--event", metavar="COLUMN", help="1 where the time is that of an event, 0 where it is "
+        "censored (cox)")  # fmt: skip
+    add("--strata", metavar="COLUMN", help="groups with a baseline hazard of their own (cox)")
+    add("--power", type=power, metavar="P", help="of the mean in the variance, from 1 to 2 (1.5), "
+        "or tuned (tweedie)")  # fmt: skip
+    add(
+        "--quantile",
+        type=float,
+        metavar="Q",
+        help="which to predict, from 0 to 1 (0.5: the median)",
     )
-    search.add_argument("--rule", choices=("best", "1se"),
-                        help="the least loss (best), or the strongest penalty within one "
-                             "standard error of it")  # fmt: skip
-    search.add_argument("--seed", type=int, default=0, help="of the shuffled folds (0)")
-    search.add_argument("--criterion", choices=CRITERIA,
-                        help="the held-out loss (log_loss or squared_error)")  # fmt: skip
-    search.add_argument("--scoring", metavar="NAMES",
-                        help="held-out scores, such as roc_auc,accuracy")  # fmt: skip
-    search.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"),
-                        help="of λ, the log of the penalty (from the data)")  # fmt: skip
-    search.add_argument("--tol", type=float, help="gain to stop at (1e-4; cox 1e-5)")
-    search.add_argument("--starts", type=int, metavar="N",
-                        help="descents, with several penalties (2 if cheap)")  # fmt: skip
-    search.add_argument("--max-iter", type=int, default=100, help="most steps (100)")
-    search.add_argument("--time-budget", type=float, metavar="SECONDS", help="for the search")
-    search.add_argument("--checkpoint", metavar="PATH",
-                        help="a file that the search goes on from if it is killed")  # fmt: skip
-    search.add_argument("--certificate", choices=("none", "estimate", "bound"),
-                        help="the gradient's error (if cheap)")  # fmt: skip
-    search.add_argument("--jobs", type=int, metavar="N", help="folds at a time (1)")
-    output = parser.add_argument_group("output")
-    output.add_argument("--save", metavar="MODEL.skops", help="write the fitted pipeline")
-    output.add_argument("--report", metavar="PAGE.html", help="write a page with figures")
-    output.add_argument("--json", action="store_true", help="print JSON in place of sentences")
-    output.add_argument("-v", "--verbose", action="store_true", help="print all numbers, too")
-    output.add_argument("-q", "--quiet", action="store_true", help="print warnings and errors only")
+    add("--epsilon", type=float, metavar="E", help="spreads from where on rows are outliers (1.35)")
+    add = parser.add_argument_group("search").add_argument
+    add("--cv", type=_folds, metavar="N", help="what chooses the penalties: a number of folds (5), "
+        "loo (ridge), or without folds alo, gcv, aic, bic or reml (usual of a gam)")  # fmt: skip
+    add("--rule", choices=("best", "1se"), default="best", help="the least loss (best), or the "
+        "strongest penalty within one standard error of it")  # fmt: skip
+    add("--seed", type=int, default=0, help="of the shuffled folds (0)")
+    add("--criterion", choices=CRITERIA, help="the held-out loss (log_loss or squared_error)")
+    add("--scoring", metavar="NAMES", help="held-out scores, such as roc_auc,accuracy")
+    add("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help="of λ, the log of the "
+        "penalty (from the data)")  # fmt: skip
+    add("--tol", type=float, help="gain to stop at (1e-4; cox 1e-5)")
+    add("--starts", type=int, metavar="N", help="descents, with several penalties (2 if cheap)")
+    add("--max-iter", type=int, default=100, help="most steps (100)")
+    add("--time-budget", type=float, metavar="SECONDS", help="for the search")
+    add("--checkpoint", metavar="PATH", help="a file that the search goes on from if it is killed")
+    add("--certificate", choices=CERTIFICATES, help="the gradient's error (if cheap)")
+    add("--jobs", type=int, metavar="N", help="folds at a time (1)")
+    add = parser.add_argument_group("output").add_argument
+    add("--save", metavar="MODEL.skops", help="write the fitted pipeline")
+    add("--report", metavar="PAGE.html", help="write a page with figures")
+    add("--json", action="store_true", help="print JSON in place of sentences")
+    add("-v", "--verbose", action="store_true", help="print all numbers, too")
+    add("-q", "--quiet", action="store_true", help="print warnings and errors only")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -147,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     told = _check_outputs(args)
     asked = f"{GAM} {args.family}" if args.model == GAM and args.family else args.model
     if asked not in ("auto", GAM):
-        check_options(args, asked)
+        families.check_options(args, asked)
     why = rows.why_blocks(args)
     with cli.Progress(3 + bool(args.save or args.report), args.quiet) as progress:
         progress.stage(f"reading {args.file}{'' if why is None else ' in blocks'}")
@@ -163,7 +133,9 @@ def run(args: argparse.Namespace) -> int:
         progress.stage("comparing with a constant")
         compared = _compared(args, data, tuned, jury)
         told = [*data.told, *told, *jury.told.values(), *warned]
-        found = summary.summary(args, data, tuned, seconds, told, jury, compared)
+        found = {"command": _again(args)} | summary.summary(
+            args, data, tuned, seconds, told, jury, compared
+        )
         if args.save or args.report:
             progress.stage("writing")
         if args.save:
@@ -183,6 +155,14 @@ def run(args: argparse.Namespace) -> int:
     return 0 if tuned.result_.status.converged else cli.NOT_CONVERGED
 
 
+def _again(args: argparse.Namespace) -> str:
+    """The command as it was given, but for where it wrote."""
+    outputs = ("--save", "--report", "--json", "--quiet", "-q", "--verbose", "-v")
+    words = [word for k, word in enumerate(args.given)
+             if word not in outputs and args.given[k - 1] not in outputs[:2]]  # fmt: skip
+    return f"hoag {shlex.join(words)}"
+
+
 def _settle_folds(args: argparse.Namespace, data: Data) -> None:
     """What chooses the penalties, and what judges: a number of folds, or each row left out."""
     additive = is_additive(data.model)
@@ -199,17 +179,15 @@ def _splitter(args: argparse.Namespace, data: Data) -> Any:
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    count, classes = len(data.y), FAMILIES[data.model].classifies
-    most = int(np.unique(data.y, return_counts=True)[1].max()) if classes else count
-    if data.model == "cox":
-        most = int(data.y["event"].sum())
+    classes, kind, most = FAMILIES[data.model].classifies, KFold, len(data.y)
+    if classes or data.model == "cox":
+        kind = StratifiedKFold
+        counts = np.unique(data.y, return_counts=True)[1] if classes else data.y["event"].sum()
+        most = int(np.max(counts))
     if most < args.cv:
         whose = "the largest class has" if classes else f"{args.file} has"
-        raise ValueError(
-            f"--cv {args.cv} needs {args.cv} rows or more, and {whose} {most}: "
-            + ("give more rows." if most < 2 else f"--cv {most} is the most.")
-        )
-    kind = StratifiedKFold if classes or data.model == "cox" else KFold
+        more = "give more rows." if most < 2 else f"--cv {most} is the most."
+        raise ValueError(f"--cv {args.cv} needs that many rows, and {whose} {most}: {more}")
     return kind(args.cv, shuffle=True, random_state=args.seed)
 
 
@@ -282,15 +260,10 @@ def _check_outputs(args: argparse.Namespace) -> list[str]:
 def _folds(value: str) -> int | str:
     if value in ("loo", *WITHOUT_FOLDS):
         return value
-    try:
-        count = int(value)
-    except ValueError:
-        count = 0
-    if count < 2:
-        raise argparse.ArgumentTypeError(
-            f"{value!r}: give a number of folds from 2, loo, or {', '.join(WITHOUT_FOLDS)}"
-        )
-    return count
+    if not value.isdigit() or int(value) < 2:
+        words = ", ".join(WITHOUT_FOLDS)
+        raise argparse.ArgumentTypeError(f"{value!r}: give a number from 2 on, loo, or {words}")
+    return int(value)
 
 
 def _shrink(value: str) -> float | str:
@@ -318,13 +291,13 @@ def _estimator(args: argparse.Namespace, data: Data, jury: Jury, progress: Progr
         "n_jobs": args.jobs,
         "checkpoint": args.checkpoint,
         "callback": tell,
-        **given(args, ("tol", "rule")),
+        **families.given(args, ("tol", "rule")),
     }
-    limits = given(args, ("time_budget", "starts", "certificate"))
+    limits = families.given(args, ("time_budget", "starts", "certificate"))
     if limits:
-        limits |= {"max_iter": args.max_iter, **given(args, ("tol",))}
+        limits |= {"max_iter": args.max_iter, **families.given(args, ("tol",))}
         options["search"] = hoag.optimize.Auto(**limits)
-    own = given(args, jury.family.settings)
+    own = families.given(args, jury.family.settings)
     if is_additive(data.model):
         from hoag.cli import rows
 
@@ -335,7 +308,7 @@ def _estimator(args: argparse.Namespace, data: Data, jury: Jury, progress: Progr
         family = getattr(hoag, FAMILIES[LIKE[word]].estimator)(**own) if own else word
         return hoag.GAMRegressorCV(family=family, scale=args.scale or "family", **options)
     names = ["widths"] if data.model == "kernel-ridge" else ["penalties", "shrink"]
-    options |= given(args, (*names, "criterion")) | own
+    options |= families.given(args, (*names, "criterion")) | own
     if args.standardize:
         options["standardize"] = True
     options["scoring"] = jury if data.blocks is None and not args.nested else None
