@@ -256,7 +256,10 @@ def test_the_table_has_the_units_of_the_family(file, capsys):
     for model, lines in {
         "poisson": (r"exposure +years", r"deviance [\d.]+ ± [\d.]+ per row", r"score +D² 0\.\d+"),
         "cox": (r"events +\d+", r"number of strata +2", r"per event", r"concordance 0\.[67]\d+"),
-        "quantile": (r"quantile +0\.8", r"share below +0\.\d+",),
+        "quantile": (
+            r"quantile +0\.8",
+            r"share below +0\.\d+",
+        ),
     }.items():
         main(arguments(model, file, "-v"))
         shown = capsys.readouterr().out

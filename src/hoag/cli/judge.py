@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from hoag._core.words import nearest
-from hoag.cli.families import FAMILIES, LIKE, POWERS, Family, is_additive, linear, plain
+from hoag.cli.families import EXPOSED, FAMILIES, LIKE, POWERS, Family, is_additive, linear, plain
 
 if TYPE_CHECKING:
     from hoag.cli.rows import Data
@@ -230,7 +230,9 @@ def compared(
         "standard_error": standard_error(own),
         "error": _errors(known, own, base, sizes, data, jury, other),
         "baseline": {
-            "what": family.constant,
+            "what": "the mean rate"
+            if data.given and family.columns == EXPOSED
+            else family.constant,
             "loss": mean,
             "folds": base.tolist() if parts else None,
             "gain": gain,

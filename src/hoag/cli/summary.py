@@ -178,7 +178,8 @@ def verdict(found: dict[str, Any], data: Any) -> str:
     """How good the model is on held-out rows, and how sure that is: no more than the test says."""
     base, alone = found["baseline"], found["baseline"]["one_for_all"]
     gain, error, loss = (base[name] for name in ("gain", "standard_error", "loss"))
-    held = f"{LOSSES[found['criterion']]} {loss - gain:.4g}, {loss:.4g} for {base['what']}"
+    lost, what = LOSSES[found["criterion"]], base["what"]
+    held = f"{lost} is {loss - gain:.4g}, against {loss:.4g} for {what}"
     one = "" if not alone else (
         f" With one penalty for all the gain is {brief(alone['gain'], 3)} ± "
         f"{brief(alone['standard_error'])}; {len(found['lam'])} are tuned on the folds that judge "
@@ -186,10 +187,11 @@ def verdict(found: dict[str, Any], data: Any) -> str:
     )  # fmt: skip
     if base["learnt"]:
         times = f", {gain / error:.2g} times its standard error" if error > 0 else ""
-        return f"{_explains(found, data)} In {held}: a gain of {brief(gain, 3)}{times}.{one}"
+        times += "; noise gains as much in one table of 40" if gain < 3 * error else ""
+        return f"{_explains(found, data)} Its {held}: a gain of {brief(gain, 3)}{times}.{one}"
     return (
-        f"Held-out rows do not show that the model is better than {base['what']}: "
-        f"{score(found['score'])} ({held}: a gain of {brief(gain)} ± {brief(error)}).{one} "
+        f"Held-out rows do not show that the model is better than {what}: "
+        f"{score(found['score'])}; its {held}, a gain of {brief(gain)} ± {brief(error)}.{one} "
         "Few rows or a weak effect look the same, so it is no proof that the columns say nothing."
     )
 
@@ -200,8 +202,8 @@ def _explains(found: dict[str, Any], data: Any) -> str:
     if name == "accuracy":
         counts = np.unique(data.y, return_counts=True)[1]
         return (
-            f"The model is right about {percent} of held-out rows ({shown}); the most frequent "
-            f"class for all is right about {100 * counts.max() / counts.sum():.3g} %."
+            f"The model is right about {percent} of held-out rows ({shown}); naming the most "
+            f"frequent class is right about {100 * counts.max() / counts.sum():.3g} %."
         )
     if name == "concordance":
         return (
@@ -375,12 +377,12 @@ def terms(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         return shown(p, f"{p:.3f}" if p >= 1e-3 else f"{p:.1g}" if p > 1e-16 else "< 1e-16")
 
     rows = [
-        [one["term"], f"{one['edf']:.2f}", str(one["size"]), small(one["p_value"]),
-         shown(one["statistic"], f"{one['statistic']:.4g}"), one["plateau"] or " "]
+        [one["term"], f"{one['edf']:.2f}", str(one["size"]),
+         shown(one["statistic"], f"{one['statistic']:.4g}"), small(one["p_value"]),
+         one["plateau"] or " "]
         for one in found["terms"]
     ]  # fmt: skip
-    test = found["terms"][0]["test"]
-    return ["term", "edf", "of", "p-value", test, "at infinity"], rows
+    return ["term", "edf", "of", found["terms"][0]["test"], "p-value", "at infinity"], rows
 
 
 def as_json(found: dict[str, Any]) -> str:
