@@ -32,7 +32,6 @@ COMMANDS = {
 OPTIONS = {"n_jobs": "jobs", "sample_weight": "weights", "columns": "drop",
            "categories": "category", "dialect": "na"}  # fmt: skip
 HINTS = {
-    "bounds": "give two logs of penalties, the lower one first.",
     "category": "--category takes each value for a category, --drop leaves the column out.",
     "na": "--na names words for missing values, --drop leaves the column out.",
 }

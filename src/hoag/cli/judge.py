@@ -254,7 +254,7 @@ def _constant(data: Data, tuned: Any, cv: Any, jury: Jury) -> Any:
     if FAMILIES[like].criteria:
         options["criterion"] = own["criterion"]
     model = getattr(hoag, FAMILIES[like].estimator)(
-        cv=cv, bounds=(ENDLESS, ENDLESS), certificate="none", **options,
+        cv=cv, bounds=(ENDLESS, ENDLESS), **options,
         scoring=jury if data.blocks is None else None,
     )  # fmt: skip
     column = np.linspace(-1.0, 1.0, len(data.y))[:, None]

@@ -203,7 +203,7 @@ def _against_untuned(found: dict[str, Any], tuned: Any, data: Any) -> str:
     if found["model"] == "kernel-ridge":
         lams[:-1] = -math.log(found["features"])
     left = dict.fromkeys(("scoring", "callback", "checkpoint"))
-    plain = clone(tuned).set_params(bounds=(lams, lams), rule="best", certificate="none", **left)
+    plain = clone(tuned).set_params(bounds=(lams, lams), rule="best", **left)
     plain.fit(data.X, data.y, sample_weight=data.weights, **data.given)
     worse, gain = plain.criterion_, plain.criterion_ - tuned.criterion_
     told = f"The {LOSSES[found['criterion']]} of an untuned model ({words}, as in scikit-learn) is "

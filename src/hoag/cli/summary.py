@@ -116,7 +116,7 @@ def _stopped(args: Any, tuned: Any) -> list[str]:
         "max_iter": f"after {steps}, as many as --max-iter allows: raise that, or --tol.",
         "time_budget": f"after {steps}, when its time was used: raise --time-budget.",
         "interrupted": f"after {steps}, for it was interrupted.",
-    }.get(str(status.reason), f"after {steps}. {status}")
+    }.get(str(status.reason), f"after {steps}. {status.ended}")
     file = f" The same again with --checkpoint {args.checkpoint} goes on from here."
     return [f"The search stopped before it had converged, {what}{file if args.checkpoint else ''}"]
 

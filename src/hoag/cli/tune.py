@@ -331,7 +331,7 @@ def _fit(estimator: Any, data: Data) -> tuple[Any, float, list[str]]:
             estimator.fit(data.X, data.y, sample_weight=data.weights, **data.given)
         else:
             estimator.fit(data.X)
-    stopped = str(estimator.result_.status)
+    stopped = estimator.result_.status.ended
     told = dict.fromkeys(
         str(one.message) for one in caught
         if not (issubclass(one.category, ConvergenceWarning) and stopped in str(one.message))
