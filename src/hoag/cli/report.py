@@ -43,8 +43,8 @@ LEFT = "What is left, by the prediction: where the squares leave the line, somet
 TRUTH = "The truth, by the prediction."
 VARY = ("What is left, by the prediction, in units in which rows of small and large means vary "
         "alike. A bend in the squares says that something was missed.")  # fmt: skip
-TENTHS = "The mean that came, by the mean that was predicted, in tenths of the rows."
-BELOW = "How many rows are below what was predicted, in tenths by that; the line is"
+TENTHS = "The mean that came by the mean that was predicted, in tenths of the rows."
+BELOW = "How many rows are below what was predicted, in tenths by that: on the line it is the"
 
 
 class Page:
@@ -334,7 +334,10 @@ def _held_out(
     if model == "quantile":
         plot.BelowDisplay(truth, said, linear(tuned).quantile, weights).plot(left)
         held_out.truths(right, truth, said, OUTSIDE)
-        return [(left.figure, f"{BELOW} {linear(tuned).quantile:g}."), (right.figure, TRUTH + FAR)]
+        return [
+            (left.figure, f"{BELOW} {linear(tuned).quantile:g} quantile."),
+            (right.figure, TRUTH + FAR),
+        ]
     outside = (OUTSIDE,) if model == "huber" else ()
     said, far = (said[:, 0], FAR) if outside else (said, "")
     held_out.residuals(left, truth, said, *outside)

@@ -210,14 +210,13 @@ def _explains(found: dict[str, Any], data: Any) -> str:
             "Of two held-out rows the model gives the higher risk to the one whose event comes "
             f"first in {percent} of pairs ({shown}); chance does in 50 %."
         )
-    if name not in ("r2", "d2", "d2_absolute_error_score"):
-        percent = f"{100 * base['gain'] / base['loss']:.3g} %"
+    like = name in ("r2", "d2", "d2_absolute_error_score")
+    percent = percent if like else f"{100 * base['gain'] / base['loss']:.3g} %"
+    scored = f" ({shown} on held-out rows)" if like else ""
+    others = "" if like else f" On held-out rows: {', '.join(map(score, found['scores']))}."
     what = "variance" if found["criterion"] == "squared_error" else LOSSES[found["criterion"]]
     what = "absolute error" if name == "d2_absolute_error_score" else what
-    return (
-        f"The model explains {percent} of the {what} ({shown} on held-out rows); a constant "
-        "explains 0 %."
-    )
+    return f"The model explains {percent} of the {what}{scored}; a constant explains 0 %.{others}"
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
