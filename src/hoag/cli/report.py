@@ -253,7 +253,7 @@ def _terms(page: Page, found: dict[str, Any], tuned: Any) -> None:
     page.figures([(shown.plot(figure=Figure()).figure_, f"{told}Below are the rows.")])
     page.table(*terms(found))
     page.text(
-        "edf is how many coefficients a term is worth: 1 is a straight line. The p-value is of the "
+        "edf are effective degrees of freedom: 1 is a straight line. The p-value is of the "
         "term being nothing, with penalties taken as known, though the same rows chose them.",
         "soft",
     )

@@ -359,7 +359,9 @@ def _penalties(found: dict[str, Any]) -> Lines:
 def _curves(found: dict[str, Any]) -> Lines:
     """What the terms are worth together, and which are straight or gone."""
     worth = sum(one["edf"] for one in found["terms"])
-    lines = [("terms", f"{len(found['terms'])}, worth {worth:.1f} coefficients together")]
+    lines = [
+        ("terms", f"{len(found['terms'])}, with {worth:.1f} effective degrees of freedom together")
+    ]
     for word in ("straight", "gone"):
         own = [one["term"] for one in found["terms"] if one["plateau"] == word]
         lines += [(word, listed(own, "{}"))] if own else []
