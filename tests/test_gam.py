@@ -131,7 +131,7 @@ def test_a_curve_by_numbers_and_by_category():
     assert not made.parts[0].basis.centred
     assert made.parts[0].basis.vanishes
     each = Additive.of(table, [smooth("x", by="k", knots=5), category("k")])
-    assert each.labels == ["k", "s(x)[k=a]", "s(x)[k=b]"]
+    assert [part.label for part in each.parts] == ["k", "s(x)[k=a]", "s(x)[k=b]"]
     D = each.design(table).toarray()
     inside = frame["k"].to_numpy() == "a"
     np.testing.assert_allclose(D[inside, 2:9], C[inside] - C[inside].mean(axis=0), atol=1e-12)

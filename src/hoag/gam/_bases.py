@@ -7,7 +7,6 @@ rows that were fitted, and the intercept has the rest. No column is dropped for 
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from scipy.interpolate import BSpline
 from sklearn.preprocessing import SplineTransformer
 
 from hoag._core.numeric import ROUNDING, Array
+from hoag._core.warn import warn
 from hoag._linalg.orthogonal import principal
 from hoag._linalg.symmetric import eigenvectors, rank
 from hoag.gam._errors import bad_column, bad_terms
@@ -119,13 +119,9 @@ class Spline(Basis):
         even = bool(np.allclose(gaps, gaps[0]))
         S = _differences(size, recipe) if even else _roughness(splines.bsplines_[0], recipe.order)
         roughness = (PenaltyMatrix("", S, True),)
-        return Spline(
-            label=label,
-            size=size,
-            penalties=(*roughness, *_null_space(roughness, "straight part", vanish)),
-            splines=splines,
-            ends=(float(knots[0]), float(knots[-1])),
-        )
+        penalties = (*roughness, *_null_space(roughness, "straight part", vanish))
+        ends = float(knots[0]), float(knots[-1])
+        return Spline(label=label, size=size, penalties=penalties, splines=splines, ends=ends)
 
     def design(self, values: Values) -> Any:
         x = numbers(values[0], self.label)
@@ -260,8 +256,7 @@ def numbers(values: npt.NDArray[Any], label: str) -> npt.NDArray[np.float64]:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        hint = "use category(), or turn it into numbers."
-        raise bad_column(label, "holds no numbers", hint) from None
+        raise bad_column(label, "holds no numbers", "use category().") from None
     bad = np.flatnonzero(~np.isfinite(found))
     if bad.size:
         more = f" and {bad.size - 1} more" if bad.size > 1 else ""
@@ -296,11 +291,9 @@ def _knots(label: str, x: Array, recipe: Recipe) -> Array:
     knots = np.linspace(different[0], different[-1], many)
     fullest = float(np.histogram(x, knots)[0].max()) / x.size
     if many > 4 and fullest > 0.9:
-        warnings.warn(
+        warn(
             f"{fullest:.0%} of the rows are between two of the {many} knots of {label}: no "
-            "curve is seen there. Use spacing='quantile', or transform the column.",
-            UserWarning,
-            stacklevel=2,
+            "curve is seen there. Use spacing='quantile', or transform the column."
         )
     return knots
 

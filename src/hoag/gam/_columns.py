@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hoag._core.errors import InvalidDataError
 from hoag._core.words import listed
-from hoag.gam._errors import bad_terms
+from hoag.gam._errors import bad_column, bad_terms
 from hoag.gam._terms import Column, Term, category, linear, numeric, smooth
 
 
@@ -70,13 +69,10 @@ class Frame:
             are_categories = True
         if not are_categories:
             return values
-        for row, value in enumerate(values):
-            if value is None or value != value:
-                raise InvalidDataError(
-                    f"Column {self._shown[place]!r} has no category in row {row}:",
-                    hint="give such rows a category of their own, or drop them.",
-                    where=f"column {self._shown[place]!r}, row {row}",
-                )
+        gaps = [row for row, value in enumerate(values) if value is None or value != value]
+        if gaps:
+            hint = "give such rows a category of their own, or drop them."
+            raise bad_column(self._shown[place], f"has no category in row {gaps[0]}", hint)
         return values.astype(str)
 
     def values(self, columns: Sequence[Column]) -> list[npt.NDArray[Any]]:

@@ -36,10 +36,6 @@ class FittedTerm:
     def label(self) -> str:
         return self.basis.label
 
-    @property
-    def is_levels(self) -> bool:
-        return self.basis.kind == "levels"
-
 
 @dataclass(frozen=True, eq=False)
 class Additive:
@@ -80,10 +76,6 @@ class Additive:
         return Additive(tuple(parts.values()))
 
     @property
-    def labels(self) -> list[str]:
-        return [part.label for part in self.parts]
-
-    @property
     def size(self) -> int:
         return int(self.parts[-1].columns.stop)
 
@@ -109,7 +101,8 @@ class Additive:
     @property
     def centres(self) -> Array:
         """The row of B at which every f is 0, but for levels, whose coefficients see to that."""
-        return np.where(self._each([part.is_levels for part in self.parts]), 0.0, self.means)
+        levels = self._each([part.basis.kind == "levels" for part in self.parts])
+        return np.where(levels, 0.0, self.means)
 
     def _each(self, values: Sequence[float]) -> Array:
         """A number of each term, for each of its columns."""
@@ -132,7 +125,7 @@ class Additive:
         J = np.diag(np.append(1.0 / self.units, 1.0))
         J[-1, :-1] = self.centres
         for part in self.parts:
-            if part.is_levels:
+            if part.basis.kind == "levels":
                 J[part.columns, part.columns] -= 1.0 / part.basis.size
                 J[-1, part.columns] = 1.0 / part.basis.size
         return J
@@ -150,7 +143,7 @@ class Additive:
         J = np.kron(self.shown, each)
         found = J @ raw @ J.T
         for part in self.parts:
-            if part.is_levels:
+            if part.basis.kind == "levels":
                 e = np.zeros(self.size + 1)
                 e[part.columns], e[-1] = -1.0, 1.0
                 share = variances[part.lam.start] / part.basis.size

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.metrics import d2_log_loss_score
 from sklearn.utils import compute_sample_weight
 
 from hoag import linear_model
 from hoag._core.errors import InvalidParameterError, NotSupportedError
+from hoag._core.numeric import Array
 from hoag.gam import _linear
 from hoag.gam._model import AdditiveModel
 from hoag.linear_model._linear import LinearEstimator
@@ -145,9 +147,9 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         link = "log" if _linear.takes_offsets(self.model_) else "identity"
         return f"{name}, {link} link"
 
-    def _share_explained(self, B: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
+    def _share_explained(self, B: Any, y: Any, weights: Array, params: dict[str, Any]) -> float:
         own = {name: params[name] for name in ("offset", "exposure") if name in params}
-        return float(self.model_.score(B, y, sample_weight, **own))
+        return float(self.model_.score(B, y, weights, **own))
 
     def predict(
         self,
@@ -297,15 +299,10 @@ class GAMClassifierCV(Classifier, AdditiveModel):
         many = len(self.classes_)
         return "binomial, logit link" if many == 2 else f"multinomial, {many} classes"
 
-    def _share_explained(self, B: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
-        codes = np.searchsorted(self.classes_, np.asarray(y))
-        chance = np.clip(self.model_.predict_proba(B), np.finfo(float).tiny, 1.0)
-        weights = compute_sample_weight(self.class_weight, np.asarray(y))
-        weights = weights if sample_weight is None else weights * sample_weight
-        loss = np.average(-np.log(chance[np.arange(codes.size), codes]), weights=weights)
-        share = np.bincount(codes, weights)
-        share = share[share > 0] / share.sum()
-        return float(1 + loss / np.sum(share * np.log(share)))
+    def _share_explained(self, B: Any, y: Any, weights: Array, params: dict[str, Any]) -> float:
+        weights = weights * compute_sample_weight(self.class_weight, np.asarray(y))
+        labels, chance = self.classes_, self.model_.predict_proba(B)
+        return float(d2_log_loss_score(y, chance, sample_weight=weights, labels=labels))
 
     def decision_function(
         self, X: npt.ArrayLike, *, terms: bool = False, interval: float | None = None

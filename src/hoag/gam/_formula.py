@@ -37,8 +37,7 @@ _TOKEN = re.compile(
 )
 _CYCLIC = ("cc", "cp")
 _BASES = ("ps", "cr", "bs", "tp", "ts", "cs", *_CYCLIC)
-_OPTIONS = ("k", "bs", "by", "m")
-_MEANING = {"k": "it is how many coefficients.", "m": "it is the order of differences."}
+_WHOLE = {"k": "3 or more, of coefficients", "m": "1, 2 or 3, the order of differences"}
 _NONE = ("None", "NA", "NULL")  # as mgcv's by=NA: there is none
 
 
@@ -113,8 +112,7 @@ class _Reader:
         return found
 
     def error(self, what: str, hint: str, summand: str = "") -> InvalidParameterError:
-        about = f"The formula {_shortened(self.formula)}"
-        about = f"{_shortened(summand)}:" if summand else about
+        about = f"{_shortened(summand)}:" if summand else f"The formula {_shortened(self.formula)}"
         return bad_terms(f"{about} {what}:", self.formula, hint)
 
     def unreadable(self) -> InvalidParameterError:
@@ -166,9 +164,9 @@ class _Reader:
                 entries.append(one)
             self.separate()
         text = self.formula[start : self.start].strip()
-        if called:
-            return _Summand(self, str(name), entries, options, text)
-        return _Summand(self, "", [name], {}, text)
+        if not called:
+            entries.append(name)
+        return _Summand(self, str(name) if called else "", entries, options, text)
 
     def value(self) -> Value:
         """A name, a number, or c(…) of such."""
@@ -243,35 +241,33 @@ class _Summand(NamedTuple):
         raise self.error(f"{name}{_told(value)} is no column", "compute it before, and name it.")
 
     def check(self, known: tuple[str, ...]) -> None:
-        kind = f"{self.call}()" if "by" in known else f"{self.call}(bs='re')"
         for name in self.options:
             if name not in known:
-                raise self.error(f"{kind} has no {name!r} here", f"known are {', '.join(known)}.")
+                raise self.error(f"it has no {name!r} here", f"known are {', '.join(known)}.")
 
     def arguments(self, columns: int) -> dict[str, Any]:
         """mgcv's k, bs, by and m as ours."""
-        self.check(_OPTIONS)
+        self.check(("k", "bs", "by", "m"))
         bases = self.each("bs", columns, "ps")
         for basis in bases:
             if basis not in _BASES:
-                known = f"use one of {', '.join(_BASES)}."
-                raise self.error(f"bs={_told(basis)} is not known", known)
+                raise self.error(f"bs={_told(basis)} is unknown", f"use {', '.join(_BASES)}.")
         around = tuple(basis in _CYCLIC for basis in bases)
         found: dict[str, Any] = {}
         if any(around):
             found["cyclic"] = around if columns > 1 else around[0]
-        counts = [self.whole("k", k) for k in self.each("k", columns, -1)]
-        if max(counts) >= 0:  # below 0 is mgcv's word for its default
+        counts = [self.whole("k", k, 3) for k in self.each("k", columns, -1)]
+        if max(counts) >= 0:
             if self.call == "s" and not isinstance(self.options["k"], tuple):  # k is of all
-                counts = [k if k < 3 else max(round(k ** (1 / columns)), 3) for k in counts]
-            knots = tuple(self.knots(k, c) for k, c in zip(counts, around, strict=True))
+                counts = [max(round(k ** (1 / columns)), 3) for k in counts]
+            # cubic pieces have two coefficients more than knots, or one less, around
+            pairs = zip(counts, around, strict=True)
+            knots = [None if k < 0 else max(k + 1 if c else k - 2, 2) for k, c in pairs]
             found["knots"] = knots if len(set(knots)) > 1 else knots[0]
         if self.options.get("by", "NA") not in _NONE:
             found["by"] = self.column(self.options["by"], "by=")
         if "m" in self.options:
-            found["order"] = order = self.whole("m", self.options["m"])
-            if not 1 <= order <= 3:
-                raise self.error(f"m={order} should be 1, 2 or 3", _MEANING["m"])
+            found["order"] = self.whole("m", self.options["m"], 1, 3)
         return found
 
     def each(self, name: str, columns: int, usual: Value) -> tuple[Any, ...]:
@@ -284,18 +280,13 @@ class _Summand(NamedTuple):
             raise self.error(f"{name}={_told(given)} has {many}", "give one for each, or for all.")
         return given
 
-    def whole(self, name: str, value: Any) -> int:
-        if isinstance(value, (int, float)) and value == int(value):
+    def whole(self, name: str, value: Any, least: int, most: float = float("inf")) -> int:
+        """k below 0 is mgcv's word for its default."""
+        whole = isinstance(value, (int, float)) and value == int(value)
+        if whole and (least <= value <= most or (name == "k" and value < 0)):
             return int(value)
-        raise self.error(f"{name}={_told(value)} should be a whole number", _MEANING[name])
-
-    def knots(self, k: int, cyclic: bool) -> int | None:
-        """So many knots as k coefficients have, of cubic pieces; around, one more than those."""
-        if k < 0:
-            return None
-        if k < 3:
-            raise self.error(f"k={k} is too few for a curve", "give 3 or more.")
-        return max(k + 1 if cyclic else k - 2, 2)
+        hint = f"give a whole number, {_WHOLE[name]}."
+        raise self.error(f"{name}={_told(value)} cannot be", hint)
 
 
 def _told(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -11,17 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 from sklearn.base import is_classifier
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hoag._core import errors
 from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
+from hoag._core.warn import warn
 from hoag._data.files import check_distinct
 from hoag._data.out_of_core import is_out_of_core
 from hoag.gam import _linear
@@ -160,9 +155,6 @@ class AdditiveModel(SearchParameters):
         design = Additive.of(frame, self.terms_)
         self._seen = ModelFrame.of(frame, self.terms_)
         B = design.design(frame)
-        weights = np.ones(frame.rows)
-        if sample_weight is not None:
-            weights = sample_weight = _check_sample_weight(sample_weight, B, dtype=np.float64)
         model = self._linear_model()
         handed_on = {one.name for one in fields(AdditiveModel) if one.init} - {"terms"}
         settings = {k: v for k, v in self.get_params(deep=False).items() if k in handed_on}
@@ -175,11 +167,12 @@ class AdditiveModel(SearchParameters):
             settings["tol"] = min(1e-4, 0.02 / frame.rows)
         model.set_params(penalties=design.penalties, **settings)
         self._posterior = _linear.fit(model, B, y, sample_weight, params)
+        weights = np.full(frame.rows, 1.0 if sample_weight is None else sample_weight)
         means = np.asarray(weights @ B) / float(weights.sum())
         self.model_, self._additive = model, replace(design, means=means)
         self._grams = [self._additive.gram(part, B, weights) for part in self._parts]
         self._read_off()
-        self._explained = self._share_explained(B, y, sample_weight, params)
+        self._explained = self._share_explained(B, y, weights, params)
         self._check_fit()
         return self
 
@@ -187,18 +180,17 @@ class AdditiveModel(SearchParameters):
         """Warn of noise that is fitted, and of counts that vary more than their family says."""
         rows, edf = self._posterior.rows, self._posterior.total_edf / self._outputs
         if edf > self._saturated * rows:
-            _warn(
+            warn(
                 f"The terms have {edf:.1f} effective degrees of freedom for {rows} rows: the noise "
                 "is fitted with the rest, and tests and bands mean nothing. Use fewer terms or "
                 "knots, or choose the penalties by folds, cv=5."
             )
         times = self.dispersion_ / self.scale_
         if self._posterior.counts and times > self._overdispersed:
-            _warn(
-                f"The counts vary {times:.1f} times as much about their mean as those of a Poisson "
-                "distribution (Pearson's dispersion): standard errors, bands and p-values are too "
-                "small, and curves too wiggly. Use scale='pearson', which estimates the dispersion "
-                "and takes it for all of these."
+            warn(
+                f"The counts vary {times:.1f} times as much as Poisson's (Pearson's dispersion): "
+                "standard errors, bands and p-values are too small, and curves too wiggly. Use "
+                "scale='pearson', which estimates the dispersion and takes it for all of these."
             )
 
     def _read_off(self) -> None:
@@ -211,10 +203,9 @@ class AdditiveModel(SearchParameters):
         self.intercept_ = float(shown[0, -1]) if flat else shown[:, -1]
         self.__dict__.pop("scores_", None)  # of an earlier fit
         self.__dict__.update({name: vars(model)[name] for name in _KEPT if name in vars(model)})
-        self.labels_, self._outputs = self._additive.labels, posterior.outputs
-        self.covariance_ = self._additive.covariance(
-            posterior.covariance, posterior.variances, self._outputs
-        )
+        self.labels_, self._outputs = [part.label for part in self._parts], posterior.outputs
+        own = posterior.covariance, posterior.variances, self._outputs
+        self.covariance_ = self._additive.covariance(*own)
         self.dispersion_, self.scale_ = posterior.dispersion, posterior.scale
         self.edf_ = np.array([self._of(part, posterior.edf).sum() for part in self._parts])
         self.plateaus_ = np.array([self._plateau(part) for part in self._parts], dtype="U8")
@@ -240,11 +231,10 @@ class AdditiveModel(SearchParameters):
 
     def _named_plateaus(self) -> str:
         """A sentence for the terms whose penalties are as good as infinite."""
-        found = []
+        found = list[str]()
         for word in (STRAIGHT, GONE):
-            own = [label for label, one in zip(self.labels_, self.plateaus_) if one == word]
-            if own:
-                found.append(f"{', '.join(own)} {'is' if len(own) == 1 else 'are'} {word}")
+            own = np.array(self.labels_)[self.plateaus_ == word]
+            found += [f"{', '.join(own)} {'is' if own.size == 1 else 'are'} {word}"][: own.size]
         less = f"less than {self._nothing} effective degrees of freedom of what they penalise"
         return f"{' and '.join(found)}: the penalties leave {less}." if found else ""
 
@@ -253,7 +243,7 @@ class AdditiveModel(SearchParameters):
             found, left_out = frame.every_term()
             if left_out:
                 told = ", ".join(left_out)
-                _warn(f"Left out, as constant or with a category for every other row: {told}.")
+                warn(f"Left out, as constant or with a category for every other row: {told}.")
             if not found:
                 what = "All columns of X are constant: there is no term to fit."
                 raise InvalidDataError(what, where="X")
@@ -328,10 +318,9 @@ class AdditiveModel(SearchParameters):
             variance = 0.0
             if np.any(unseen):  # of one more level, about a mean that the others show
                 variance = self._posterior.variances[part.lam.start] * (1 + 1 / part.basis.size)
-                _warn(
+                warn(
                     f"{int(unseen.sum())} of {unseen.size} rows have a category of {part.label} "
-                    "that was not there in fit: the mean of the others is taken for it.",
-                    stacklevel=4,
+                    "that was not there in fit: the mean of the others is taken for it."
                 )
             variances.append(np.where(unseen, variance, 0.0))
         return self._additive.design(frame), variances
@@ -427,19 +416,9 @@ class AdditiveModel(SearchParameters):
             axes=axes, **params,
         )  # fmt: skip
 
-    @property
-    def _family_name(self) -> str:
-        """The family and its link."""
-        raise NotImplementedError
-
-    def _share_explained(self, B: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
+    def _share_explained(self, B: Any, y: Any, weights: Array, params: dict[str, Any]) -> float:
         """How much of the deviance is explained."""
         raise NotImplementedError
-
-
-def _warn(message: str, stacklevel: int = 5) -> None:
-    """Where fit was called, by default."""
-    warnings.warn(message, UserWarning, stacklevel=stacklevel)
 
 
 def band(values: Array, errors: Array, interval: float) -> Band:

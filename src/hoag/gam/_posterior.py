@@ -98,18 +98,12 @@ class Posterior:
         own = type(loss.loss) if isinstance(loss, Offset) else type(loss)
         return Posterior(
             covariance=phi * outside @ covariance @ outside.T,
-            edf=edf,
-            edf2=np.einsum("ij,ji->i", F, F),
-            left=ranks - at.traces(inverse),
+            edf=edf, edf2=np.einsum("ij,ji->i", F, F), left=ranks - at.traces(inverse),
             variances=phi * (u.y_scale / u.c) ** 2 / at.strengths,
-            dispersion=dispersion,
-            scale=dispersion if known is None else known,
-            rows=rows,
-            outputs=K,
-            estimated=known is None,
-            counts=issubclass(own, Poisson),
+            dispersion=dispersion, scale=dispersion if known is None else known,
+            rows=rows, outputs=K, estimated=known is None, counts=issubclass(own, Poisson),
             likely=issubclass(own, (Squared, Logistic, Multinomial, LogLink)),
-        )
+        )  # fmt: skip
 
 
 def _pearson(at: DataTermAt) -> float:

@@ -71,15 +71,12 @@ class Summary:
 
     def __str__(self) -> str:
         letter = "t" if self.statistic == "F" else "z"
-        first = ["", "estimate", "std. error", letter, "p-value"], (".4g", ".3g", ".4g", "p")
-        then = (
-            ["", "edf", "ref. df", "k", self.statistic, "p-value", ""],
-            (".2f", ".2f", "d", ".4g", "p", ""),
-        )
-        above = [*_aligned("Parametric coefficients:", self.coefficients, *first), ""]
-        below = _aligned("Approximate significance of terms:", self.table, *then)
-        tables = [*(above if self.coefficients.size else []), *below]
-        return "\n".join([self.title, "", *tables, "", *self.notes])
+        head = {"estimate": ".4g", "std. error": ".3g", letter: ".4g", "p-value": "p"}
+        slopes = [*_aligned("Parametric coefficients:", self.coefficients, head), ""]
+        head = {"edf": ".2f", "ref. df": ".2f", "k": "d", self.statistic: ".4g", "p-value": "p"}
+        terms = _aligned("Approximate significance of terms:", self.table, head | {"": ""})
+        above = [self.title, "", *(slopes if self.coefficients.size else [])]
+        return "\n".join([*above, *terms, "", *self.notes])
 
     __repr__ = __str__
 
@@ -96,20 +93,13 @@ class Summary:
         return pd.DataFrame(self.table).set_index("term")
 
 
-def _aligned(
-    title: str, records: npt.NDArray[Any], header: list[str], formats: tuple[str, ...]
-) -> list[str]:
+def _aligned(title: str, records: npt.NDArray[Any], formats: dict[str, str]) -> list[str]:
     """Names to the left, numbers to the right, and words that follow these to the left again."""
-    rows = [header]
-    for name, *values in records.tolist():
-        pairs = zip(values, formats, strict=True)
-        rows.append([name, *(_told(value, how) for value, how in pairs)])
+    hows = ["", *formats.values()]
+    rows = [["", *formats], *([*map(_told, row, hows)] for row in records.tolist())]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    sides = ["<", *("<" if how == "" else ">" for how in formats)]
-    return [title] + [
-        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths)).rstrip()
-        for row in rows
-    ]
+    shapes = [f"{'>' if how else '<'}{width}" for how, width in zip(hows, widths, strict=True)]
+    return [title, *("  ".join(map(format, row, shapes)).rstrip() for row in rows)]
 
 
 def _told(value: Any, how: str) -> str:
@@ -126,38 +116,33 @@ def _told(value: Any, how: str) -> str:
 def summary(model: Any) -> Summary:
     """Of a fitted additive model."""
     posterior: Posterior = model._posterior
-    records = []
-    for part, edf, word, gram in zip(
-        model._parts, model.edf_, model.plateaus_, model._grams, strict=True
-    ):
-        df, statistic, p = 2 * edf - model._of(part, posterior.edf2).sum(), np.nan, np.nan
-        if posterior.outputs == 1 and word != "gone" and posterior.likely:
-            own = part.columns
-            coef, covariance = model.coef_.ravel()[own], model.covariance_[own, own]
-            statistic, p = tested(coef, covariance, gram, df, posterior)
-        records.append((part.label, edf, df, part.basis.size, statistic, p, str(word)))
-    width = max(len(part.label) for part in model._parts)
-    kinds = [("term", f"U{width}"), ("edf", float), ("reference_df", float), ("size", int)]
-    kinds += [("statistic", float), ("p_value", float), ("plateau", "U8")]
+    parts, cv = model._parts, model.model_.cv
+    df = 2 * model.edf_ - [model._of(part, posterior.edf2).sum() for part in parts]
+    tests = np.full((len(parts), 2), np.nan)
+    if posterior.outputs == 1 and posterior.likely:
+        for j in np.flatnonzero(model.plateaus_ != "gone"):
+            own = parts[j].columns
+            covariance = model.covariance_[own, own]
+            tests[j] = tested(
+                model.coef_.ravel()[own], covariance, model._grams[j], df[j], posterior
+            )
+    sizes = [part.basis.size for part in parts]
     pearson = "" if posterior.estimated else f" (Pearson's estimate {posterior.dispersion:.4g})"
+    criterion = f"{cv.upper()} score" if isinstance(cv, str) else "cross-validated loss"
     fit = (
-        f"Deviance explained {100 * model._explained:.1f} %, scale {posterior.scale:.4g}{pearson}, "
-        f"total edf {posterior.total_edf:.1f}, {_score(model)}"
+        f"{'Deviance' if posterior.likely else 'Loss'} explained {100 * model._explained:.1f} %, "
+        f"scale {posterior.scale:.4g}{pearson}, total edf {posterior.total_edf:.1f}, "
+        f"{criterion} {model.criterion_:.5g}"
     )
+    table = {"term": model.labels_, "edf": model.edf_, "reference_df": df, "size": sizes}
+    tested_by = {"statistic": tests[:, 0], "p_value": tests[:, 1], "plateau": model.plateaus_}
     return Summary(
         f"{type(model).__name__}: {model._family_name}, {posterior.rows} rows",
         _coefficients(model),
-        np.array(records, dtype=kinds),
+        _records(**table, **tested_by),
         "F" if posterior.estimated else "χ²",
         (fit, model.result_.status.sentence),
     )
-
-
-def _score(model: Any) -> str:
-    """What λ were chosen by, with its value."""
-    cv = model.model_.cv
-    name = f"{cv.upper()} score" if isinstance(cv, str) else "cross-validated loss"
-    return f"{name} {model.criterion_:.5g}"
 
 
 def _coefficients(model: Any) -> npt.NDArray[Any]:
@@ -167,14 +152,19 @@ def _coefficients(model: Any) -> npt.NDArray[Any]:
     places = [-1, *(part.columns.start for part in lines)] if posterior.outputs == 1 else []
     every = np.append(model.coef_, model.intercept_)[places]
     errors = np.sqrt(np.maximum(np.diag(model.covariance_)[places], 0.0))
-    if not posterior.likely:
-        errors = np.full(len(places), np.nan)
-    t = np.divide(every, errors, out=np.full(len(places), np.nan), where=errors > 0)
+    errors = np.where((errors > 0) & posterior.likely, errors, np.nan)
+    t = every / errors
     tail = stdtr(posterior.residual_df, -np.abs(t)) if posterior.estimated else ndtr(-np.abs(t))
     names = ["intercept", *(part.label for part in lines)][: len(places)]
-    kinds = [("name", f"U{max(map(len, names), default=1)}"), ("estimate", float)]
-    kinds += [(name, float) for name in ("standard_error", "statistic", "p_value")]
-    return np.array(list(zip(names, every, errors, t, 2 * tail, strict=True)), dtype=kinds)
+    p = 2 * tail
+    return _records(name=names, estimate=every, standard_error=errors, statistic=t, p_value=p)
+
+
+def _records(**columns: Any) -> npt.NDArray[Any]:
+    """Rows with these columns."""
+    arrays = [np.asarray(values) for values in columns.values()]
+    kinds = [(name, own.dtype) for name, own in zip(columns, arrays, strict=True)]
+    return np.array(list(zip(*arrays, strict=True)), dtype=kinds)
 
 
 def tested(

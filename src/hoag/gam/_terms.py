@@ -219,7 +219,8 @@ def smooth(
     >>> smooth("hour", cyclic=True, knots=25).columns
     ('hour',)
     """
-    return Smooth((column,), by, _recipe(knots, degree, order, cyclic, spacing), vanish)
+    recipe = _recipe(_read_knots(knots), degree, order, cyclic, spacing)
+    return Smooth((column,), by, recipe, vanish)
 
 
 def tensor(
@@ -284,7 +285,8 @@ def tensor(
             hint = f"give one for each of the {many} columns, or one for all."
             raise InvalidParameterError.of(name, given, hint)
     pairs = zip(each["knots"], each["cyclic"], strict=True)
-    recipes = tuple(_recipe(k, degree, order, bool(c), "uniform", True) for k, c in pairs)
+    read = [(None if k is None else _read_knots(k), bool(c)) for k, c in pairs]
+    recipes = tuple(_recipe(k, degree, order, c, "uniform") for k, c in read)
     return Tensor(columns, by, recipes, vanish)
 
 
@@ -349,18 +351,14 @@ def numeric(values: npt.NDArray[Any]) -> bool:
     return bool(np.issubdtype(values.dtype, np.number))
 
 
-def _recipe(
-    knots: Any, degree: int, order: int, cyclic: bool, spacing: str, choose: bool = False
-) -> Recipe:
-    """Checked; `choose` says that knots may be None."""
+def _recipe(knots: Any, degree: int, order: int, cyclic: bool, spacing: str) -> Recipe:
+    """Checked."""
     for name, value, least, most in (("degree", degree, 0, 5), ("order", order, 1, 3)):
         if not (isinstance(value, (int, np.integer)) and least <= value <= most):
             hint = f"give a whole number from {least} to {most}."
             raise InvalidParameterError.of(name, value, hint)
     if spacing not in ("uniform", "quantile"):
         raise InvalidParameterError.of("spacing", spacing, "use 'uniform' or 'quantile'.")
-    if not (choose and knots is None):
-        knots = _read_knots(knots)
     return Recipe(knots, degree, order, cyclic, spacing)
 
 
