@@ -228,5 +228,5 @@ def test_wrong_calls_are_told_in_sentences(model):
             model.plot_terms(**options)
     with pytest.raises(InvalidInputError, match="this is a RidgeCV"):
         TermsDisplay.from_estimator(RidgeCV().fit(FRAME[["age"]], Y))
-    with pytest.raises(InvalidInputError, match="fit it first"):
+    with pytest.raises(InvalidInputError, match="Fit it first"):
         GAMRegressorCV().plot_terms()

@@ -63,9 +63,9 @@ class GAMRegressorCV(Regressor, AdditiveModel):
 
     See Also
     --------
-    GAMClassifierCV : the same for classes.
-    hoag.gam.smooth, hoag.gam.tensor, hoag.gam.linear, hoag.gam.category : terms.
-    hoag.gam.from_formula : terms in the manner of mgcv.
+    GAMClassifierCV : The same for classes.
+    hoag.gam.smooth, hoag.gam.tensor, hoag.gam.linear, hoag.gam.category : Terms.
+    hoag.gam.from_formula : Terms in the manner of mgcv.
 
     Notes
     -----
@@ -124,6 +124,7 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         Returns
         -------
         self
+            The fitted model.
         """
         return self._tune(X, y, sample_weight, params | self._offsets(offset, exposure))
 
@@ -269,8 +270,8 @@ class GAMClassifierCV(Classifier, AdditiveModel):
 
     See Also
     --------
-    GAMRegressorCV : the same for numbers; its notes are true here, too.
-    hoag.gam.smooth, hoag.gam.tensor, hoag.gam.linear, hoag.gam.category : terms.
+    GAMRegressorCV : The same for numbers; its notes are true here, too.
+    hoag.gam.smooth, hoag.gam.tensor, hoag.gam.linear, hoag.gam.category : Terms.
 
     Notes
     -----
@@ -340,6 +341,7 @@ class GAMClassifierCV(Classifier, AdditiveModel):
         Returns
         -------
         array of shape (n_samples,)
+            Of classes_.
         """
         B, _ = self._design(X)
         return np.asarray(self.model_.predict(B))

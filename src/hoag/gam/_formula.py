@@ -68,7 +68,7 @@ def from_formula(
 
     See Also
     --------
-    smooth, tensor, linear, category : the same terms in Python.
+    smooth, tensor, linear, category : The same terms in Python.
 
     Examples
     --------

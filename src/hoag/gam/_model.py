@@ -57,6 +57,8 @@ class AdditiveModel(SearchParameters):
     tol : float or "auto", default="auto"
         The share of the criterion by which it may still fall. "auto" is 0.02/n, what a hundredth of
         a degree of freedom changes it by, and at most 1e-4.
+    time_budget : float or None, default=None
+        Seconds after which the search ends, with the best that it has seen.
     starts : int or "auto", default="auto"
         From how many λ the search begins.
 
@@ -129,6 +131,7 @@ class AdditiveModel(SearchParameters):
         Returns
         -------
         self
+            The fitted model.
         """
         return self._tune(X, y, sample_weight, params)
 
@@ -182,7 +185,7 @@ class AdditiveModel(SearchParameters):
         if edf > self._saturated * rows:
             warn(
                 f"The terms have {edf:.1f} effective degrees of freedom for {rows} rows: the noise "
-                "is fitted with the rest, and tests and bands mean nothing. Use fewer terms or "
+                "is fitted with the rest, and bands and tests mean nothing. Use fewer terms or "
                 "knots, or choose the penalties by folds, cv=5."
             )
         times = self.dispersion_ / self.scale_

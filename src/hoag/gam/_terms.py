@@ -35,18 +35,21 @@ class Term(ABC):
 
     `smooth`, `tensor`, `linear` and `category` make terms; terms that were made alike are equal.
 
-    Attributes
+    Parameters
     ----------
     columns : tuple of str or int
         The columns that it is a function of.
     by : str, int or None
         The column that it is multiplied by, or of the categories that each have their own.
+
+    Attributes
+    ----------
     needs : tuple of str or int
         All columns that it reads, that of `by` the last.
 
     See Also
     --------
-    smooth, tensor, linear, category
+    smooth, tensor, linear, category : They make terms.
 
     Examples
     --------
@@ -202,11 +205,12 @@ def smooth(
     Returns
     -------
     Term
+        For the `terms` of an additive model.
 
     See Also
     --------
-    tensor : a surface over two columns or more.
-    GAMRegressorCV : the model that terms make.
+    tensor : A surface over two columns or more.
+    GAMRegressorCV : The model that terms make.
 
     Notes
     -----
@@ -257,10 +261,11 @@ def tensor(
     Returns
     -------
     Term
+        For the `terms` of an additive model.
 
     See Also
     --------
-    smooth : a curve of one column.
+    smooth : A curve of one column.
 
     Notes
     -----
@@ -303,10 +308,11 @@ def linear(column: Column, *, vanish: bool = False) -> Linear:
     Returns
     -------
     Term
+        For the `terms` of an additive model.
 
     See Also
     --------
-    smooth : a curve.
+    smooth : A curve.
 
     Examples
     --------
@@ -332,10 +338,11 @@ def category(column: Column) -> Category:
     Returns
     -------
     Term
+        For the `terms` of an additive model.
 
     See Also
     --------
-    smooth : with ``by="site"`` a curve for each category.
+    smooth : With ``by="site"`` a curve for each category.
 
     Examples
     --------
