@@ -1062,3 +1062,26 @@ def test_a_kernels_width_or_ridge_that_is_given_is_kept():
         hoag.KernelRidgeCV(gamma=[50, 100]).fit(X, y)
     with pytest.raises(InvalidInputError, match="MultiOutputRegressor"):
         hoag.KernelRidgeCV().fit(X, np.stack([y, y], axis=1))
+
+
+# Of scikit-learn's signature alone, or deprecated: they do nothing of their own here.
+THEIRS_ALONE = {"penalty", "l1_ratios", "solver", "dual", "intercept_scaling", "multi_class"}
+THEIRS_ALONE |= {"use_legacy_attributes", "starts", "time_budget", "certificate"}
+
+
+def test_there_are_few_parameters():
+    ours = set(hoag.LogisticRegressionCV().get_params())
+    assert ours > THEIRS_ALONE
+    assert len(ours - THEIRS_ALONE) <= 22
+
+
+@pytest.mark.parametrize("given", [{"starts": 2}, {"time_budget": 60.0}, {"certificate": "none"}])
+def test_settings_of_the_search_are_deprecated_on_estimators(given):
+    X, y = load_diabetes(return_X_y=True)
+    ((name, value),) = given.items()
+    old, new = hoag.RidgeCV(cv=3, **given), hoag.optimize.Auto(**given)
+    with pytest.warns(
+        DeprecationWarning, match=rf"use search=hoag\.optimize\.Auto\({name}={value!r}"
+    ):
+        old.fit(X, y)
+    assert old.lam_ == hoag.RidgeCV(cv=3, search=new).fit(X, y).lam_

@@ -16,7 +16,7 @@ import numpy as np
 from hoag._core.domain import Box
 from hoag._core.numeric import DOUBT, ROUNDING, SUFFICIENT, Array
 from hoag._core.result import Ask, Evaluation, Status
-from hoag._core.words import counted, percent
+from hoag._core.words import percent
 from hoag._criteria.base import Traits
 from hoag.optimize._asks import (
     Asking,
@@ -69,8 +69,9 @@ def descend(
     if len(ends) == 1:
         return status.noted(gain)
     basins = _basins([end.value for end, _ in ends], tol)
-    seen = f"{starts} starts ended in {counted(basins, 'different minimum')}"
-    seen += ", of which this is the lowest." if basins > 1 else "."
+    seen = f"{starts} starts ended in one minimum."
+    if basins > 1:
+        seen = f"{starts} starts ended in {basins} different minima, of which this is the lowest."
     return replace(status.noted(seen, gain), basins=basins)
 
 
