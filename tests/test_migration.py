@@ -1077,11 +1077,12 @@ def test_there_are_few_parameters():
 
 @pytest.mark.parametrize("given", [{"starts": 2}, {"time_budget": 60.0}, {"certificate": "none"}])
 def test_settings_of_the_search_are_deprecated_on_estimators(given):
+    from sklearn.datasets import load_diabetes
+
     X, y = load_diabetes(return_X_y=True)
     ((name, value),) = given.items()
     old, new = hoag.RidgeCV(cv=3, **given), hoag.optimize.Auto(**given)
-    with pytest.warns(
-        DeprecationWarning, match=rf"use search=hoag\.optimize\.Auto\({name}={value!r}"
-    ):
+    instead = rf"use search=hoag\.optimize\.Auto\({name}={value!r}"
+    with pytest.warns(DeprecationWarning, match=instead):
         old.fit(X, y)
     assert old.lam_ == hoag.RidgeCV(cv=3, search=new).fit(X, y).lam_

@@ -169,6 +169,8 @@ class SearchParameters(BaseEstimator):  # type: ignore[misc]
         A file in which the search is kept while it runs. Killed at any instant, the same fit goes
         on from there, to the same result bit by bit; Ctrl-C ends it with the best so far. A file of
         other data or settings is refused. See the guide.
+    time_budget : float, default=None
+        Deprecated: give search=hoag.optimize.Auto(time_budget=60).
 
     Attributes
     ----------
@@ -233,6 +235,8 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         together, the one with the best mean score; `cv_results_` has the scores.
     refit : bool, default=True
         Fit on all rows at the best λ; else the mean of the folds' models is kept.
+    certificate : {"auto", "none", "estimate", "bound"}, default="auto"
+        Deprecated: give search=hoag.optimize.Auto(certificate="bound").
 
     Attributes
     ----------

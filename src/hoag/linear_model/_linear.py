@@ -79,6 +79,8 @@ class LinearEstimator(TunedEstimator):
         The intercept does what centring would; without one columns are scaled and not centred.
         Constant columns have scale 1. Where no rows are held out, and for the fit that is returned,
         the scales are those of all rows.
+    starts : int or "auto", default="auto"
+        Deprecated: give search=hoag.optimize.Auto(starts=4).
 
     Attributes
     ----------
