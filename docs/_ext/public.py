@@ -87,6 +87,10 @@ def write(folder: Path):
         lines += [".. autosummary::", "   :toctree: .", "   :nosignatures:", ""]
         lines += [f"   {name}" for name in things] + [""]
     folder.mkdir(exist_ok=True)
+    listed = {name for _, things in public().values() for name in things}
+    for page in folder.glob("hoag.*.rst"):  # of an earlier build
+        if page.stem not in listed:
+            page.unlink()
     page, text = folder / "index.rst", "\n".join(lines)
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")

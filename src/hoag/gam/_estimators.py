@@ -53,8 +53,8 @@ class GAMRegressorCV(Regressor, AdditiveModel):
         errors, bands and tests have it, and the choice of λ does not rely on 1.
     cv : None, str, int, splitter or iterable, default=None
         How λ is chosen: "reml", the marginal likelihood, which is smooth and seldom bends too much;
-        "gcv", "alo", "aic" or "bic", see `hoag.without_folds`; or folds. None is "reml", and five
-        folds for "huber" and "quantile", which are no likelihoods.
+        "gcv", "alo", "aic" or "bic", see `hoag.criteria.without_folds`; or folds. None is "reml",
+        and five folds for "huber" and "quantile", which are no likelihoods.
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ class GAMClassifierCV(Classifier, AdditiveModel):
         Weights of classes, as in LogisticRegressionCV.
     cv : None, str, int, splitter or iterable, default=None
         How λ is chosen: "reml", the marginal likelihood, which None is, too; "gcv", "alo", "aic" or
-        "bic", see `hoag.without_folds`; or folds.
+        "bic", see `hoag.criteria.without_folds`; or folds.
 
     Attributes
     ----------

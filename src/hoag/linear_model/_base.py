@@ -258,7 +258,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
     # Who computed the loss in the last fit, and why.
     _chosen: Explanation | None = fitted()
 
-    # The words that cv may be, for analytic criteria; see hoag.without_folds.
+    # The words that cv may be, for analytic criteria; see hoag.criteria.without_folds.
     _words: ClassVar[tuple[str, ...]] = ()
 
     # What is tuned, by scikit-learn's name.

@@ -52,9 +52,9 @@ class RidgeEstimator(LinearEstimator):
     cv : int, splitter, iterable or str, default=None
         None and "loo" are leave-one-out in closed form, as is "alo"; "gcv" is generalised
         cross-validation. For numbers "aic", "bic" and "sure" (Mallows' Cp) judge the fit on all
-        rows: see hoag.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or log(n) df, or
-        (Σ squares + 2σ²df)/n, the squared error that is to be expected on new y of these rows.
-        "reml", for one target, is −2 log of the restricted likelihood, up to a constant.
+        rows: see hoag.criteria.without_folds. criterion_ is then n log(Σ squares/n) + 2 df, or
+        log(n) df, or (Σ squares + 2σ²df)/n, the squared error to expect on new y of these
+        rows. "reml", for one target, is −2 log of the restricted likelihood, up to a constant.
     criterion : {"squared_error", "huber"}, default="squared_error"
         What is minimised over λ: the squared error of held-out rows, or the same up to 1.35 times
         the spread of y and linear beyond, so that few outliers do not decide.
