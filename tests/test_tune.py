@@ -591,6 +591,7 @@ def test_missing_values_are_an_error_when_asked(tmp_path, capsys):
         ("diabetes --criterion brier", "ridge has squared_error, huber"),
         ("diabetes --target bmi --model logistic", "that are not whole"),
         ("iris --bounds 3 1", "must not be above"),
+        ("iris --criterion brier --cv gcv", "judges held-out rows: --cv gcv has none"),
         ("iris --target target --target target", "--target names 'target' twice"),
         ("iris --target target --drop target", "by --target and by --drop"),
         ("iris --scoring acuracy", "Did you mean 'accuracy'"),

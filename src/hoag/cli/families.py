@@ -158,6 +158,10 @@ def check_options(args: argparse.Namespace, model: str) -> None:
             )
     if args.cv == "loo" and model != "ridge":
         raise ValueError(f"--cv loo is for ridge, and the model is {model}: --cv alo is like it.")
+    if args.criterion in ("brier", "huber") and args.cv in set(WITHOUT_FOLDS) - {"alo"}:
+        raise ValueError(
+            f"--criterion {args.criterion} judges held-out rows: --cv {args.cv} has none."
+        )
     if args.scale is not None and plain(model) == "classes":
         raise ValueError("--scale is for numbers: the dispersion of classes is 1.")
     if args.exposure is not None and args.offset is not None:

@@ -214,7 +214,8 @@ def _explains(found: dict[str, Any], data: Any) -> str:
     percent = percent if like else f"{100 * base['gain'] / base['loss']:.3g} %"
     scored = f" ({shown} on held-out rows)" if like else ""
     others = "" if like else f" On held-out rows: {', '.join(map(score, found['scores']))}."
-    what = "variance" if found["criterion"] == "squared_error" else LOSSES[found["criterion"]]
+    squares = name == "r2" or found["criterion"] == "squared_error"
+    what = "variance" if squares else LOSSES[found["criterion"]]
     what = "absolute error" if name == "d2_absolute_error_score" else what
     return f"The model explains {percent} of the {what}{scored}; a constant explains 0 %.{others}"
 
