@@ -186,7 +186,7 @@ def test_rules_scores_budgets_threads_and_certificates(name):
         )
     assert np.isfinite(hurried.criterion_)
 
-    known = fit(certificate="bound").result_.evaluation
+    known = fit(search=hoag.optimize.Auto(certificate="bound")).result_.evaluation
     t, truth = 1e-4, Family(name, X, y, weights, offset.get("offset"), width=width(model))
     ends = [truth.f(known.lam + s, splits) for s in (t, -t)]
     error = abs(float(known.grad[0]) - (ends[0] - ends[1]) / (2 * t))

@@ -38,7 +38,7 @@ def test_the_examples_run(page, without, capsys, tmp_path, monkeypatch):
     names: dict = {}
     for block in BLOCKS[page]:
         exec(compile(block.replace(without, "") if without else block, str(page), "exec"), names)
-    assert re.search("Converged|converged|halved", capsys.readouterr().out)
+    assert re.search("onverged|halved|cannot improve", capsys.readouterr().out)
 
 
 def test_most_pages_have_examples():
@@ -46,6 +46,6 @@ def test_most_pages_have_examples():
 
 
 def test_the_readme_links_to_what_is_there():
-    links = re.findall(r"\]\(([^)#]+)\)", PAGES[0].read_text(encoding="utf-8"))
+    links = re.findall(r"\]\((?!https:)([^)#]+)\)", PAGES[0].read_text(encoding="utf-8"))
     assert len(links) > 10
     assert [link for link in links if not (HOME / link).exists()] == []

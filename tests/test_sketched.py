@@ -10,13 +10,13 @@ from scipy import sparse
 
 import hoag
 from hoag._criteria.iterative import Secants
-from hoag.linear_model import _partition_units as partition_units
+from hoag._glm import first_pass
 
 
 @pytest.fixture(autouse=True)
 def few_in_memory(monkeypatch):
     """A third of the rows are in the sample, as of data many times as large."""
-    monkeypatch.setattr(partition_units, "SAMPLE_ENTRIES", 12000)
+    monkeypatch.setattr(first_pass, "SAMPLE_ENTRIES", 12000)
 
 
 def text(n=3000, p=1200, filled=12, seed=0):
@@ -128,7 +128,7 @@ FEW_COEFFICIENTS = {
 
 @pytest.mark.parametrize("name", FEW_COEFFICIENTS)
 def test_a_sample_of_all_rows_takes_one_pass(monkeypatch, name):
-    monkeypatch.setattr(partition_units, "SAMPLE_ENTRIES", 1e9)
+    monkeypatch.setattr(first_pass, "SAMPLE_ENTRIES", 1e9)
     rng = np.random.default_rng(0)
     X = 3.0 + rng.normal(size=(300, 4))
     z = (X - 3.0) @ rng.normal(size=4)
@@ -142,7 +142,7 @@ def test_a_sample_of_all_rows_takes_one_pass(monkeypatch, name):
 
 
 def test_a_sample_of_all_rows_is_fitted_as_in_memory(monkeypatch):
-    monkeypatch.setattr(partition_units, "SAMPLE_ENTRIES", 1e9)
+    monkeypatch.setattr(first_pass, "SAMPLE_ENTRIES", 1e9)
     X, z, rng = text(n=600, p=1100)
     y = (z + rng.logistic(size=len(z)) > 0).astype(int)
     there = hoag.LogisticRegressionCV().fit(Cut(X, y, (200,)))
@@ -158,12 +158,12 @@ def test_a_sample_of_all_rows_is_fitted_as_in_memory(monkeypatch):
 def test_half_as_many_rows_again_as_a_sample_has_are_still_in_memory(monkeypatch, times, whole):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
-    monkeypatch.setattr(partition_units, "SAMPLE_ENTRIES", X.size / times)
+    monkeypatch.setattr(first_pass, "SAMPLE_ENTRIES", X.size / times)
     y = (X[:, 0] + rng.logistic(size=3000) > 0).astype(int)
     seen = []
-    made = partition_units.joined
+    made = first_pass.joined_samples
     monkeypatch.setattr(
-        partition_units, "joined", lambda *given: seen.append(made(*given)) or seen[-1]
+        first_pass, "joined_samples", lambda *given: seen.append(made(*given)) or seen[-1]
     )
     hoag.LogisticRegressionCV().fit(Cut(X, y, (1000, 2000)))
     (sample,) = seen

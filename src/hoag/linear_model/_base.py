@@ -299,6 +299,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         """Read, search, choose, fit, report."""
         self._check_parameters()
+        self._warn_of_deprecated()
         for name in ("scores_", "refit_cost_", "dof_", "shrink_", *self._missing):
             self.__dict__.pop(name, None)  # of an earlier fit
         data, tuning = self._prepare(X, y, sample_weight, params)
@@ -771,11 +772,14 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         ):
             if not right:
                 raise InvalidParameterError.of(name, given[name], hint)
+
+    def _warn_of_deprecated(self) -> None:
+        given = self.get_params(deep=False)
         for name, usual in DEPRECATED.items():
-            if name in given and given[name] not in (usual, "deprecated"):
+            if given.get(name, usual) != usual:
                 value = f"{name}={given[name]!r}"
-                told = sentence(value, f"search=hoag.optimize.Auto({value})")
-                warn(told, DeprecationWarning)
+                instead = f"search=hoag.optimize.Auto({value})"
+                warn(sentence(value, instead), DeprecationWarning)
 
     def _check_word(self) -> None:
         """Whether cv is a word that says something here, and what else is asked goes with it."""

@@ -103,6 +103,13 @@ class ClassifierCV(Classifier, LinearEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of their values.
+
+    Examples
+    --------
+    >>> from hoag import LinearSVCCV
+    >>> from hoag.linear_model import ClassifierCV
+    >>> issubclass(LinearSVCCV, ClassifierCV)
+    True
     """
 
     class_weight: Any = None
@@ -231,9 +238,19 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
         True and False: C_, scores_, coefs_paths_, n_iter_, l1_ratio_ have the values and shapes of
         scikit-learn's class with that setting, over Cs where it is given, else over the one C
         found; each C of a grid is then solved for. None: as below.
-    penalty, l1_ratios, solver, dual, intercept_scaling, multi_class : object
-        scikit-learn's. Values that stand for ℓ₂ penalties and multinomial models are accepted and
-        do nothing; others get a sentence that says what to use.
+    penalty : {"l2", "deprecated"}, default="l2"
+        scikit-learn's. Here and below, values that stand for ℓ₂ penalties and multinomial models
+        are accepted and do nothing; others get a sentence that says what to use.
+    l1_ratios : array-like of float, default=None
+        scikit-learn's: zeros.
+    solver : str, default="lbfgs"
+        scikit-learn's: any of its names; the solver is chosen from the data.
+    dual : bool, default=False
+        scikit-learn's, and does nothing: the model is the same.
+    intercept_scaling : float, default=1.0
+        scikit-learn's, and does nothing: the intercept is not penalised.
+    multi_class : {"auto", "multinomial", "deprecated"}, default="auto"
+        scikit-learn's.
 
     Attributes
     ----------

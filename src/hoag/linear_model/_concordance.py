@@ -20,12 +20,26 @@ def concordance(y: Any, risk: Any, sample_weight: Any = None, strata: Any = None
     which j was censored; two events at one time are no pair. By one sort and log₂ n sums over all
     rows. Without weights it is scikit-survival's concordance_index_censored.
 
-    y        times and events, as CoxRegressionCV takes them
-    risk     a number for each row, larger for earlier events: what `predict` gives
-    strata   a label for each row; pairs are within a stratum
-
     `sklearn.metrics.make_scorer(concordance)` makes a scorer of it.
 
+    Parameters
+    ----------
+    y : array-like of shape (n_samples, 2) or structured array
+        Times and events, as CoxRegressionCV takes them.
+    risk : array-like of shape (n_samples,)
+        Larger for earlier events: what `predict` gives.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of the rows.
+    strata : array-like of shape (n_samples,), default=None
+        A label for each row; pairs are within a stratum.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0.5 is chance.
+
+    Examples
+    --------
     >>> from hoag.linear_model import concordance
     >>> y = [[1.0, 1], [2.0, 1], [3.0, 0], [4.0, 1]]  # time and event
     >>> round(concordance(y, [4.0, 1.0, 2.0, 0.0]), 3)

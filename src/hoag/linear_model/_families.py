@@ -77,12 +77,52 @@ class Standard:
 
 
 def as_given(model: Any, column: Column) -> Standard:
-    """For labels."""
+    """y as it is: for labels, and counts.
+
+    Parameters
+    ----------
+    model : estimator
+        The model, for its parameters.
+    column : Column
+        y and the weights of all rows, asked for sums over them.
+
+    Returns
+    -------
+    Standard
+        y ↦ y′, and the way back.
+
+    Examples
+    --------
+    >>> from hoag.linear_model import Family, as_given
+    >>> Family(loss=lambda model: None, units=as_given).units is as_given
+    True
+    """
     return Standard()
 
 
 def moments(model: Any, column: Column) -> Standard:
-    """y in units of its spread about its mean, or about 0; several targets share the spread."""
+    """Units for squares: the spread of y about its mean, or without an intercept about 0.
+
+    Several targets share the spread.
+
+    Parameters
+    ----------
+    model : estimator
+        The model, for its parameters.
+    column : Column
+        y and the weights of all rows, asked for sums over them.
+
+    Returns
+    -------
+    Standard
+        y ↦ y′, and the way back.
+
+    Examples
+    --------
+    >>> from hoag.linear_model import Family, moments
+    >>> Family(loss=lambda model: None, units=moments).units is moments
+    True
+    """
     _check_squares(column)
     biggest = column.largest or 1.0
     mean = 0.0 * np.zeros(column.empty.shape[1:])
@@ -94,9 +134,29 @@ def moments(model: Any, column: Column) -> Standard:
 
 
 def quantiles(model: Any, column: Column, level: float = 0.5) -> Standard:
-    """y′ is 0 at a quantile of y, and its unit the spread about the median.
+    """Units for losses that grow like |y|: 0 is a quantile of y, 1 the spread about the median.
 
-    For losses that grow like |y|: with y = m + cy′ they are c times what they are in those units.
+    With y = m + cy′ such losses are c times what they are in those units.
+
+    Parameters
+    ----------
+    model : estimator
+        The model, for its parameters.
+    column : Column
+        y and the weights of all rows, asked for sums over them.
+    level : float, default=0.5
+        Which quantile; 0.5 is the median.
+
+    Returns
+    -------
+    Standard
+        y ↦ y′, and the way back.
+
+    Examples
+    --------
+    >>> from hoag.linear_model import Family, quantiles
+    >>> Family(loss=lambda model: None, units=quantiles).units is quantiles
+    True
     """
     _check_squares(column)
     y, weights = column.sample()
@@ -136,7 +196,26 @@ class LogMean(Standard):
 
 
 def log_mean(model: Any, column: Column) -> Standard:
-    """For a mean of y that is exp(z): its mean is 1, where there is an intercept."""
+    """Units for a mean of y that is exp(z): it is 1 where there is an intercept.
+
+    Parameters
+    ----------
+    model : estimator
+        The model, for its parameters.
+    column : Column
+        y and the weights of all rows, asked for sums over them.
+
+    Returns
+    -------
+    Standard
+        y ↦ y′, and the way back.
+
+    Examples
+    --------
+    >>> from hoag.linear_model import Family, log_mean
+    >>> Family(loss=lambda model: None, units=log_mean).units is log_mean
+    True
+    """
     mean = float(column.average(np.asarray))
     if not 0 < mean < np.inf:
         raise InvalidDataError(
@@ -252,6 +331,7 @@ SCORED = ("alo", "gcv", "aic", "bic", "reml")
 
 
 def identity(model: Any, z: Array) -> Array:
+    """z itself."""
     return z
 
 
@@ -290,6 +370,29 @@ class Family:
         scikit-learn's plain model, as "module:Class", which `to_sklearn` makes.
     shared : tuple of str, default=()
         The parameters that the plain model has too.
+
+    See Also
+    --------
+    RegressorCV, ClassifierCV : What a class with a family derives from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hoag
+    >>> from hoag.linear_model import Family, RegressorCV
+    >>> class Quartic(hoag.glm.ScalarLoss):
+    ...     def value(self, y, z):
+    ...         return (z - y) ** 2 / 2 + (z - y) ** 4 / 12
+    ...     def slope(self, y, z):
+    ...         return (z - y) + (z - y) ** 3 / 3
+    ...     def curvature(self, y, z):
+    ...         return 1 + (z - y) ** 2
+    >>> class QuarticCV(RegressorCV):
+    ...     _family = Family(loss=lambda model: Quartic(), held_out="quartic loss")
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 3))
+    >>> QuarticCV().fit(X, X[:, 0] + rng.normal(size=100)).result_.converged
+    True
     """
 
     loss: Callable[[Any], Any]

@@ -56,9 +56,11 @@ class KernelRidgeCV(Regressor, TunedEstimator):
 
     Parameters
     ----------
-    alpha, gamma : float or array-like of float, default=None
+    alpha : float or array-like of float, default=None
         None is tuned; a number is kept as it is, as in scikit-learn's KernelRidge; of several only
         the range counts, and becomes the bounds.
+    gamma : float or array-like of float, default=None
+        γ, likewise.
     widths : {"shared", "per-feature"}, default="shared"
         One γ, or one for each feature (dense rows only): features that do not help get γ near 0.
     fit_intercept : bool, default=True
@@ -72,8 +74,12 @@ class KernelRidgeCV(Regressor, TunedEstimator):
         None is 5-fold.
     kernel : {"rbf"}, default="rbf"
         Others are not tuned here, and get a sentence that says what to use.
-    degree, coef0, kernel_params : object
-        Of other kernels; ignored, as scikit-learn does with this one.
+    degree : float, default=3
+        Of another kernel; ignored, as scikit-learn does with this one.
+    coef0 : float, default=1
+        Likewise.
+    kernel_params : dict, default=None
+        Likewise.
 
     Attributes
     ----------
@@ -189,6 +195,7 @@ class KernelRidgeCV(Regressor, TunedEstimator):
         return Tuning(criterion, box, start, stronger, fits, reported)
 
     def predict(self, X: Any) -> Array:
+        """What is predicted of y."""
         check_is_fitted(self)
         X, rows = self._validate(X, reset=False), self.X_fit_
         lens = near_zero(rows)  # far from the origin the distances of rows are lost in their sizes

@@ -29,10 +29,31 @@ def fitted(*, init: Literal[False] = False) -> Any:
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field, fitted))
-def parameters(cls: Class) -> Class:
-    """The annotated attributes of a class as parameters of its constructor, kept as they are."""
-    made: Any = dataclass(eq=False, repr=False, kw_only=True)
-    return cast(Class, made(cls))
+def parameters(kind: Class) -> Class:
+    """The annotated attributes of a class as parameters of its constructor, kept as they are.
+
+    Parameters
+    ----------
+    kind : type
+        A class derived from an estimator of hoag. What `fit` sets is annotated with `= fitted()`.
+
+    Returns
+    -------
+    type
+        The same class, whose constructor takes its parameters and those of its bases by name.
+
+    Examples
+    --------
+    >>> from hoag.linear_model import RegressorCV, parameters
+    >>> @parameters
+    ... class Scaled(RegressorCV):
+    ...     scale: float = 1.0
+    >>> Scaled(scale=2.0).get_params()["scale"]
+    2.0
+    """
+    made: Any = dataclass(eq=False, repr=False, kw_only=True)(kind)
+    inherit_docs(made)  # once more, in the order of the constructor
+    return cast(Class, made)
 
 
 def sections(doc: str) -> dict[str, str]:
@@ -51,17 +72,15 @@ def inherit_docs(cls: type) -> None:
     """Add to the docstring of a class what its bases say of the parameters that they declare."""
     if cls.__doc__ is None:  # also under python -OO
         return
-    own = sections(inspect.cleandoc(cls.__doc__))
-    for base in cls.__mro__[1:]:
-        theirs = sections(inspect.cleandoc(base.__dict__.get("__doc__") or ""))
-        for name in INHERITED:
-            known, more = entries(own.get(name, "")), entries(theirs.get(name, ""))
-            added = {k: text for k, text in more.items() if k not in known}
-            if added:
-                text = own.get(name, "").rstrip("\n")
-                told = "".join(dict.fromkeys(added.values()))
-                own[name] = (f"{text}\n{told}" if text else told).rstrip("\n") + "\n\n"
-    order = ["", *INHERITED, *(name for name in own if name and name not in INHERITED)]
-    shown = [f"{name}\n{'-' * len(name)}\n{own[name]}" if name else own[name]
-             for name in order if own.get(name)]  # fmt: skip
-    cls.__doc__ = "\n".join(part.rstrip("\n") + "\n" for part in shown)
+    own, order = sections(inspect.cleandoc(cls.__doc__)), [*inspect.signature(cls).parameters]
+    for name in INHERITED:
+        known = entries(own.get(name, ""))
+        for base in cls.__mro__[1:]:
+            theirs = sections(inspect.cleandoc(base.__dict__.get("__doc__") or ""))
+            known = entries(theirs.get(name, "")) | known
+        names = sorted(known, key=lambda k: order.index(k) if k in order else len(order))
+        told = dict.fromkeys(known[k].rstrip("\n") for k in names)
+        own[name] = "\n".join(told) + "\n"
+    parts = ["", *INHERITED, *(name for name in own if name and name not in INHERITED)]
+    shown = [f"{name}\n{'-' * len(name)}\n{own[name]}" if name else own[name] for name in parts]
+    cls.__doc__ = "\n".join(part.rstrip("\n") + "\n" for part in shown if part.strip())

@@ -30,12 +30,31 @@ MUCH = 3.0
 class Path:
     """What was measured along a path of penalties, in the estimator's units.
 
-    shift    by how much all penalties differ from where the path was begun, (L,)
-    lam      the hyperparameters at each place, (L, s)
-    loss     the mean held-out loss there, (L,), known to ± `error`, (L,)
-    folds    the mean held-out loss of every fold, or row left out, (L, K); None for one split
-    weights  the share that each of them has in the loss, (K,)
-    coef     coef_ at each place, (L, …), the mean of the folds' models; None where there is none
+    Parameters
+    ----------
+    shift : ndarray of shape (n_places,)
+        By how much all penalties differ from where the path was begun, in log α.
+    lam : ndarray of shape (n_places, n_penalties)
+        The hyperparameters at each place.
+    loss : ndarray of shape (n_places,)
+        The mean held-out loss there.
+    error : ndarray of shape (n_places,)
+        To how much it is known.
+    folds : ndarray of shape (n_places, n_folds) or None
+        The mean held-out loss of every fold, or row left out; None for one split.
+    weights : ndarray of shape (n_folds,) or None
+        The share that each of them has in the loss.
+    coef : ndarray, default=None
+        coef_ at each place, the mean of the folds' models; None where there is none.
+
+    Examples
+    --------
+    >>> from hoag import RidgeCV
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> path = RidgeCV(cv=5).fit(X, y).path(X, y, points=5)
+    >>> path.loss.argmin(), path.folds.shape
+    (np.int64(2), (5, 5))
     """
 
     shift: Array

@@ -150,6 +150,8 @@ class Structure(ABC):
 
     What is given as `penalties=` then; see hoag.penalties.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> import hoag
     >>> some = hoag.penalties.quadratic([(slice(0, 3), np.ones(3))], names=["level"])

@@ -47,7 +47,7 @@ POWER_TOL = 0.01
 class RegressorCV(Regressor, LinearEstimator):
     """A linear regression of one number for each row, its penalties tuned by gradient.
 
-    A subclass names its family, `_family`, and declares the parameters of its own.
+    A subclass names its family, `_family`, and declares the parameters of its own: see Family.
 
     Parameters
     ----------
@@ -64,6 +64,13 @@ class RegressorCV(Regressor, LinearEstimator):
         The intercept; 0 without one.
     alpha_ : float or ndarray of shape (n_penalties,)
         exp(λ): a number for "shared", else one for each group.
+
+    Examples
+    --------
+    >>> from hoag import HuberRegressorCV
+    >>> from hoag.linear_model import RegressorCV
+    >>> issubclass(HuberRegressorCV, RegressorCV)
+    True
     """
 
     alphas: Any = field(default=None, kw_only=False)
