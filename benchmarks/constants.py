@@ -129,7 +129,9 @@ class Found(NamedTuple):
 
 
 def fitted(estimator: Any, data: Any) -> Found:
-    result: Result = estimator.set_params(time_budget=BUDGET).fit(*data).result_
+    search = estimator.search or hoag.optimize.Auto(estimator.tol, estimator.max_iter)
+    search.time_budget = BUDGET
+    result: Result = estimator.set_params(search=search).fit(*data).result_
     return Found(result, lambda lam: estimator.criterion_at(lam, *data))
 
 

@@ -35,7 +35,11 @@ def main() -> None:
             bar.update()
 
         model = hoag.RidgeCV(
-            penalties=group.astype(int), standardize=True, cv=FOLDS, starts=1, callback=progress
+            penalties=group.astype(int),
+            standardize=True,
+            cv=FOLDS,
+            search=hoag.optimize.Auto(starts=1),
+            callback=progress,
         )
         model.fit(X, y)
 

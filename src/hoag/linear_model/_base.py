@@ -60,7 +60,7 @@ from hoag.linear_model._path import (
 from hoag.linear_model._penalties import table
 from hoag.linear_model._scoring import Judge
 from hoag.linear_model._splits import asks_for_routing, checked, routed, splitter
-from hoag.linear_model._tuning import Attributes, Grid, Tuning
+from hoag.linear_model._tuning import Attributes, GivenValues, Tuning
 from hoag.optimize import Auto, Search
 from hoag.optimize._asks import ACCURACY
 from hoag.optimize._checkpoint import kept, told
@@ -697,7 +697,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
             )
         return box, box.project(start)
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self) -> list[GivenValues]:
         """What was given in scikit-learn's manner, and becomes bounds."""
         return []
 

@@ -37,7 +37,7 @@ from hoag.linear_model._linear import LinearEstimator, alpha_grid, check_grid, s
 from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._scoring import Classifier, Judge
 from hoag.linear_model._separated import separated
-from hoag.linear_model._tuning import Attributes, Grid
+from hoag.linear_model._tuning import Attributes, GivenValues
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +196,11 @@ class InverseStrength(ClassifierCV):
 
     _called = "C"
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self) -> list[GivenValues]:
         if self.Cs is None:
             return []
         values = check_grid("Cs", self.Cs)
-        return [Grid("Cs", values, -np.log(values))]
+        return [GivenValues("Cs", values, -np.log(values))]
 
     def decision_function(self, X: Any) -> Array:
         """aᵢᵀw + b of every row, and of every class where there are more than two."""
@@ -353,7 +353,7 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
         self._weight = column.total
         return super()._reading(column, **given)
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self) -> list[GivenValues]:
         name, given = ("Cs", self.Cs) if self.alphas is None else ("alphas", self.alphas)
         if given is None:
             return []
@@ -364,9 +364,9 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
             )
         values = np.logspace(-4, 4, int(given)) if whole else check_grid(name, given)
         if name == "Cs":
-            return [Grid(name, values, -np.log(values))]
+            return [GivenValues(name, values, -np.log(values))]
         values = values / self._weight if whole else values
-        return [Grid(name, values, np.log(values * self._weight))]
+        return [GivenValues(name, values, np.log(values * self._weight))]
 
     def _named(self, lam: Array) -> Attributes:
         found = super()._named(lam)
@@ -542,7 +542,7 @@ class OrdinalLogisticCV(ClassifierCV):
                 "pandas Categorical, for another order."
             )
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self) -> list[GivenValues]:
         several("alphas", self.alphas)
         return alpha_grid("alphas", self.alphas)
 

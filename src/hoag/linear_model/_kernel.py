@@ -32,7 +32,7 @@ from hoag.linear_model._fits import check_judged, warn_refit
 from hoag.linear_model._linear import alpha_grid
 from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._scoring import Regressor
-from hoag.linear_model._tuning import Attributes, Fits, Grid, Reported, Tuning
+from hoag.linear_model._tuning import Attributes, Fits, GivenValues, Reported, Tuning
 
 # "auto" bounds, in units where the mean squared distance of two rows is 2 (so that of a row to the
 # mean is 1) and the weights sum to WEIGHT, which is then the trace of K. The kernel is flat below
@@ -153,7 +153,7 @@ class KernelRidgeCV(Regressor, TunedEstimator):
     def _lam_of_features(self) -> Array:
         return np.asarray(self.lam_[:-1])
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self) -> list[GivenValues]:
         widths, ridge = slice(None, -1), slice(-1, None)
         return alpha_grid("gamma", self.gamma, widths) + alpha_grid("alpha", self.alpha, ridge)
 

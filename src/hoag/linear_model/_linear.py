@@ -40,7 +40,7 @@ from hoag.linear_model._interval import plateaus
 from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._penalties import Groups, Moved, Quadratics, Shares, Structure, numbered
 from hoag.linear_model._shrinkage import Part, Shared, Shrinkage, check_shrink, put_aside
-from hoag.linear_model._tuning import Attributes, Fits, Grid, Reported, Tuning
+from hoag.linear_model._tuning import Attributes, Fits, GivenValues, Reported, Tuning
 from hoag.optimize import Auto, Search
 from hoag.optimize._auto import check_starts
 
@@ -529,12 +529,12 @@ def check_grid(name: str, grid: Any) -> Array:
     return np.asarray(grid)
 
 
-def alpha_grid(name: str, alphas: Any, part: slice = slice(None)) -> list[Grid]:
+def alpha_grid(name: str, alphas: Any, part: slice = slice(None)) -> list[GivenValues]:
     """α in scikit-learn's manner, a list or a number; none where it is None."""
     if alphas is None:
         return []
     values = check_grid(name, alphas)
-    return [Grid(name, values, np.log(values), part)]
+    return [GivenValues(name, values, np.log(values), part)]
 
 
 def several(name: str, values: Any) -> None:

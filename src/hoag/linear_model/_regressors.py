@@ -36,7 +36,7 @@ from hoag.linear_model._linear import LinearEstimator, alpha_grid, several
 from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._scoring import Judge, Predicted, Regressor
 from hoag.linear_model._separated import separated
-from hoag.linear_model._tuning import Attributes, Grid, Tuning
+from hoag.linear_model._tuning import Attributes, GivenValues, Tuning
 from hoag.optimize._checkpoint import kept, told
 
 # To this a power is found, and so near to 1 and 2.
@@ -84,7 +84,7 @@ class RegressorCV(Regressor, LinearEstimator):
         refuse(y, loss.accepts(y), "y", loss.takes)
         return X, y
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self) -> list[GivenValues]:
         several("alphas", self.alphas)
         return alpha_grid("alphas", self.alphas)
 

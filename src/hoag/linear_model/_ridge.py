@@ -36,7 +36,7 @@ from hoag.linear_model._linear import LinearEstimator, alpha_grid
 from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._penalties import Groups, Shares
 from hoag.linear_model._scoring import Classifier, Judge, Regressor
-from hoag.linear_model._tuning import Attributes, Grid, Reported, Tuning
+from hoag.linear_model._tuning import Attributes, GivenValues, Reported, Tuning
 
 
 @parameters
@@ -164,7 +164,7 @@ class RidgeEstimator(LinearEstimator):
         """Of the mean over targets."""
         return super()._per_row(u, target, judged) / target.outputs
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self) -> list[GivenValues]:
         return alpha_grid("alphas", self.alphas)
 
     def _judged(self, judge: Judge, result: Result) -> Attributes:

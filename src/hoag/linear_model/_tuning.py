@@ -26,7 +26,7 @@ Attributes = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class GivenValues:
     """Values that somebody gave, by scikit-learn's name for them, and the λ that they are.
 
     They bound those λ that `part` says.
