@@ -27,10 +27,10 @@ with chdir(tempfile.mkdtemp()):
     page = Path("page.html").read_text(encoding="utf-8")
 
 # %%
-# Line by line: what was read, which model was taken and why; λ, and between which λ the loss is the
-# same for all purposes; the loss and the score of the held-out folds, and how far that is below the
-# loss of a constant; how wrong the last gradient may be; what it cost; and why the search stopped.
-# Exit code 0 says that all is well, 3 that it stopped too early.
+# Line by line: how good the model is on rows that it was not fitted to, beside a constant; how far
+# its predictions are off, in the units of the target; the penalty, and between which others the
+# loss is the same; which model was taken and why. ``--verbose`` prints all numbers.
+# Exit code 0 says that all is well, 3 that the search stopped too early.
 
 
 class Shown:
