@@ -25,9 +25,11 @@ class BelowDisplay(HeldOutDisplay):
     Parameters
     ----------
     truth, predicted : array (n,)
+        What came, and what was predicted, of every row.
     quantile : float
         τ.
     weights : array (n,) or None, default=None
+        Of the rows.
 
     Attributes
     ----------

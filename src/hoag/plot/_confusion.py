@@ -29,9 +29,11 @@ class ConfusionDisplay(HeldOutDisplay):
     Parameters
     ----------
     truth, predicted : array of classes (n,)
+        The class of every row, and the one that was predicted.
     classes : sequence
         In the order in which they are drawn.
     weights : array (n,) or None, default=None
+        Of the rows.
 
     Attributes
     ----------

@@ -24,6 +24,7 @@ class CostDisplay(Display):
     Parameters
     ----------
     result : hoag.Result
+        What a search found.
     one_fit : hoag.criteria.Cost or None, default=None
         Of the last fit, on all rows, at the λ that was found: the unit of work. Without it, work
         is in passes.

@@ -30,6 +30,7 @@ class CriterionDisplay(Display):
     Parameters
     ----------
     path : hoag.linear_model.Path
+        What was measured, as `estimator.path` has it.
     least, chosen : pair (x, f) or None, default=None
         The minimum, and what another rule chose.
     interval : pair of floats or None, default=None

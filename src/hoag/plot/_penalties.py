@@ -30,7 +30,9 @@ class PenaltiesDisplay(Display):
     Parameters
     ----------
     lam : array (s,)
+        The hyperparameters.
     names : list of str
+        What each of them is called.
     interval : array (s, 2) or None, default=None
         Where f stays within tol of its least.
     plateaus : array of str (s,) or None, default=None

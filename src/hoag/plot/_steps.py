@@ -24,6 +24,7 @@ class StepsDisplay(Display):
     Parameters
     ----------
     result : hoag.Result
+        What a search found.
     names : list of str or None, default=None
         The hyperparameters' names; by default those that the result has.
     name : str, default="λ"

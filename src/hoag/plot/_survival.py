@@ -31,11 +31,13 @@ class SurvivalDisplay(HeldOutDisplay):
     Parameters
     ----------
     time : array (n,)
+        When each row was last seen.
     event : array of bool (n,)
         False where a row was last seen at its time.
     risk : array (n,)
         Larger for earlier events.
     weights : array (n,) or None, default=None
+        Of the rows.
 
     Attributes
     ----------

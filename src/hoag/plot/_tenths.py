@@ -27,7 +27,9 @@ class TenthsDisplay(HeldOutDisplay):
     Parameters
     ----------
     truth, predicted : array (n,)
+        What came, and what was predicted, of every row.
     weights : array (n,) or None, default=None
+        Of the rows.
 
     Attributes
     ----------
