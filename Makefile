@@ -4,7 +4,7 @@ BIN := .venv/bin
 HOAG_DATA ?=
 export HOAG_DATA
 
-.PHONY: setup demo messages test test-all rivals lint types docs docs-check reproduce torture test-oldest bench check-all check-public clean
+.PHONY: setup demo messages test test-all peers rivals lint types docs docs-check reproduce torture test-oldest bench check-all check-public clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -32,6 +32,11 @@ test: .venv/ready
 
 test-all: .venv/ready
 	$(PYTEST)
+
+# scikit-learn's own tests of the three classes that ours replace, with ours in their place: docs/estimators.md.
+PEERS := sklearn.linear_model.tests.test_logistic sklearn.linear_model.tests.test_ridge
+peers: .venv/ready
+	PYTHONPATH=tests/peers $(PYTEST) -c /dev/null --rootdir . -p peers -p no:cacheprovider -W ignore --pyargs $(PEERS)
 
 # The paper's experiments on small data; in full: benchmarks/paper --data paper --seeds 5
 reproduce: .venv/ready
@@ -71,7 +76,7 @@ test-oldest: .venv-oldest/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist worksteal --quiet
 
 # What takes too long for every change: before a release, or when an issue is called done.
-check-all: lint types demo docs docs-check check-public reproduce rivals torture test-all test-oldest
+check-all: lint types demo docs docs-check check-public reproduce peers rivals torture test-all test-oldest
 	$(BIN)/python benchmarks/constants.py --quick
 	$(BIN)/python benchmarks/default_search.py --only 1,4,8 --seeds 1
 

@@ -476,7 +476,7 @@ def test_groups_reach_the_splitter_with_and_without_routing():
         assert "splitter" in str(model.get_metadata_routing())
         closed = RidgeCV(cv="gcv").fit(X, y)  # a name with a method split, and no splitter
         assert "splitter" in str(closed.get_metadata_routing())
-    with pytest.raises(TypeError, match="takes X, y, sample_weight and groups"):
+    with pytest.raises(ValueError, match="takes X, y, sample_weight and groups"):
         LogisticRegressionCV().fit(X, y, colour=groups)
 
 
@@ -832,7 +832,7 @@ def test_score_is_the_scorers_where_there_is_one():
     right = model.predict(X) == y
     accuracy = LogisticRegressionCV(cv=3).fit(X, y).score(X, y, sample_weight=weight)
     assert accuracy == np.average(right, weights=weight)
-    with pytest.raises(TypeError, match="takes X, y and sample_weight"):
+    with pytest.raises(ValueError, match="takes X, y and sample_weight"):
         model.score(X, y, fold=3)
     with sklearn.config_context(enable_metadata_routing=True):
         scorer = get_scorer("neg_log_loss").set_score_request(sample_weight=True)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import sklearn.kernel_ridge
 import sklearn.linear_model
+from sklearn.model_selection import GridSearchCV, KFold
 
 import hoag
 from hoag.errors import InvalidInputError
@@ -977,6 +978,82 @@ def test_which_names_win_when_ours_collide_with_scikit_learns():
     assert not hasattr(old.set_params(use_legacy_attributes=None).fit(X, y), "coefs_paths_")
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("legacy", [True, False])
+def test_on_a_grid_logistic_regression_is_scikit_learns_to_the_digit(classes, refit, legacy):
+    rng = np.random.default_rng(2)
+    y = np.arange(120) % classes
+    X, weight = rng.normal(size=(120, 4)) + 0.7 * y[:, None], rng.uniform(0.5, 2, size=120)
+    given = {"Cs": [0.01, 0.3, 10], "refit": refit, "use_legacy_attributes": legacy, "cv": 4}
+    given |= {"scoring": "neg_brier_score"} if refit else {}
+    ours = hoag.LogisticRegressionCV(search="grid", **given).fit(X, y, sample_weight=weight)
+    kind = sklearn.linear_model.LogisticRegressionCV
+    given = {name: value for name, value in given.items() if name in kind().get_params()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what scikit-learn has to say of its own parameters
+        its = kind(solver="newton-cholesky", tol=1e-10, **given).fit(X, y, sample_weight=weight)
+    assert "search='grid'" in str(ours.result_.status)
+    assert np.all(np.isnan(ours.lam_interval_))
+    compared = ["coef_", "intercept_"]
+    if legacy or "use_legacy_attributes" in given:  # before 1.8 there is one form of them
+        compared += ["C_", "scores_", "coefs_paths_"]
+        assert np.shape(ours.n_iter_)[-3:] == np.shape(its.n_iter_)[-3:]
+    for name in compared:
+        mine, theirs = (getattr(model, name) for model in (ours, its))
+        if isinstance(theirs, dict):
+            assert list(mine) == list(theirs)
+            mine, theirs = (np.array(list(each.values())) for each in (mine, theirs))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"scoring": "r2"},
+        {"alpha_per_target": True},
+        {"alpha_per_target": True, "scoring": "neg_mean_absolute_error"},
+        {"cv": 4},
+        {"cv": 4, "scoring": "neg_mean_absolute_error"},
+        {"store_cv_results": True, "fit_intercept": False},
+    ],
+    ids=str,
+)
+def test_on_a_grid_ridge_regression_is_scikit_learns_to_the_digit(given):
+    rng = np.random.default_rng(3)
+    X, weight = rng.normal(size=(60, 8)), rng.uniform(0.5, 2, size=60)
+    if "cv" in given and not hasattr(GridSearchCV, "_check_scorers_accept_sample_weight"):
+        weight = None  # older versions do not weigh the scores of folds
+    Y = X @ (rng.normal(size=(8, 3)) * [0.05, 0.3, 2.0]) + rng.normal(size=(60, 3))
+    compared = ["alpha_", "best_score_", "coef_", "intercept_"]
+    compared += ["cv_results_"] * ("store_cv_results" in given)
+    for y in [Y] if "alpha_per_target" in given else [Y, Y[:, 0]]:
+        models = [
+            kind(alphas=np.logspace(-2, 3, 6), **more, **given).fit(X, y, sample_weight=weight)
+            for kind, more in (
+                (hoag.RidgeCV, {"search": "grid"}),
+                (sklearn.linear_model.RidgeCV, {}),
+            )
+        ]
+        for name in compared:
+            mine, theirs = (getattr(model, name) for model in models)
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9, err_msg=name)
+        np.testing.assert_array_equal(models[0].alpha_, models[1].alpha_)
+
+
+def test_on_a_grid_folds_may_lack_the_classes_that_they_hold_out():
+    y = np.repeat(["a", "b", "c"], 5)
+    X = np.random.default_rng(4).normal(size=(15, 2)) + np.repeat(np.eye(3), 5, axis=0)[:, :2]
+    model = hoag.LogisticRegressionCV(search="grid", Cs=[1e-3, 1.0], cv=KFold(3))
+    assert np.all(model.fit(X, y).scores_ == 0)  # the accuracy
+    brier = model.set_params(scoring="neg_brier_score").fit(X, y)
+    assert brier.C_ == 1e-3
+    assert np.all(brier.scores_ < -1)
+    with pytest.raises(InvalidInputError, match=r"No held-out row .* shuffle"):
+        hoag.LogisticRegressionCV(cv=KFold(3)).fit(X, y)
+
+
 def test_alphas_of_logistic_regression_are_those_of_the_mean_loss():
     rng = np.random.default_rng(1)
     y = np.arange(80) % 2
@@ -1023,6 +1100,22 @@ ANSWERED = [
     (hoag.RidgeClassifierCV, {"store_cv_values": True}, "store_cv_results"),
     (hoag.RidgeClassifierCV, {"penalties": "per-label"}, "per-class"),
     (hoag.RidgeClassifierCV, {"class_weight": {0: -1, 1: 1}}, "negative"),
+    (hoag.LogisticRegressionCV, {"search": "grid"}, "none is given: give one"),
+    (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "rule": "1se"}, "does not have it"),
+    (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "cv": "alo"}, "does not have it"),
+    (
+        hoag.LogisticRegressionCV,
+        {"search": "grid", "Cs": 3, "penalties": "per-feature"},
+        "there are several penalties",
+    ),
+    (
+        hoag.RidgeCV,
+        {"search": "grid", "alphas": [1, 2], "penalties": "per-feature"},
+        "for one penalty, and there are 2",
+    ),
+    (hoag.RidgeCV, {"search": "grid", "alphas": [1, 2], "cv": 3, "alpha_per_target": True}, "!="),
+    (hoag.RidgeCV, {"alphas": [1, -2]}, r"alphas\[1\] == -2, must be > 0"),
+    (hoag.KernelRidgeCV, {"search": "grid"}, "none is given: give one"),
     (hoag.KernelRidgeCV, {"kernel": "linear"}, "RidgeCV"),
     (hoag.KernelRidgeCV, {"kernel": "precomputed"}, "Nystroem"),
     (hoag.KernelRidgeCV, {"kernel": np.dot}, "GridSearchCV"),

@@ -53,9 +53,9 @@ def no_l1(value: Any) -> bool:
 
 
 SMOOTH = (
-    "only ℓ₂ penalties are tuned here, whose models are smooth. penalties='per-feature' switches "
-    "features off by large penalties of their own; for ℓ₁ itself keep scikit-learn's "
-    "LogisticRegressionCV, and for no penalty at all its LogisticRegression."
+    "only ℓ₂ penalties, l1_ratios=(0,), are tuned here, whose models are smooth. "
+    "penalties='per-feature' switches features off by large penalties of their own; for ℓ₁ itself "
+    "keep scikit-learn's LogisticRegressionCV, and for no penalty at all its LogisticRegression."
 )
 TRUTH = "give True or False."
 

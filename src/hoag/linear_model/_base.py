@@ -29,7 +29,7 @@ from hoag._core.errors import (
     check_given,
 )
 from hoag._core.numeric import Array
-from hoag._core.result import Cost, Evaluation, Result, Step
+from hoag._core.result import Cost, Evaluation, Reason, Result, Status, Step
 from hoag._core.warn import warn
 from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.select import plan
@@ -46,6 +46,7 @@ from hoag.linear_model._compat import (
     _check_sample_weight,
     with_callbacks,
 )
+from hoag.linear_model._grid import OverGrid, over_grid
 from hoag.linear_model._interval import interval
 from hoag.linear_model._parameters import fitted, inherit_docs, parameters
 from hoag.linear_model._path import (
@@ -148,9 +149,11 @@ class SearchParameters(BaseEstimator):  # type: ignore[misc]
     rule : {"best", "1se"}, default="best"
         "1se": the strongest penalties whose criterion is within one standard error over the folds
         of the least, all moved together from there. `lam_min_` keeps the least.
-    search : hoag.optimize.Search, default=None
+    search : hoag.optimize.Search or "grid", default=None
         How to search, such as hoag.optimize.Auto(starts=4, time_budget=60) or
-        hoag.optimize.Hoag(); its own limits then replace tol and max_iter.
+        hoag.optimize.Hoag(); its own limits then replace tol and max_iter. "grid" is scikit-learn's
+        search, for those who come from there: each of Cs or alphas is solved for in every fold, and
+        the one with the best mean score is taken, by `scoring`, else as its classes do.
     bounds : "auto", pair (lower, upper) or hoag.Box, default="auto"
         Where λ = log α is searched. "auto" follows the scale of the data.
     tol : float, default=1e-4
@@ -197,7 +200,7 @@ class SearchParameters(BaseEstimator):  # type: ignore[misc]
     cv: Any = None
     scoring: Any = None
     rule: Literal["best", "1se"] = "best"
-    search: Search | None = None
+    search: Search | Literal["grid"] | None = None
     bounds: Literal["auto"] | tuple[Any, Any] | Box = "auto"
     tol: float = 1e-4
     max_iter: int = 100
@@ -372,7 +375,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         raise _in_memory(self)
 
     def _average(self, tuning: Tuning, found: Evaluation) -> Attributes:
-        return tuning.fits.average(tuning.criterion.solution(found)[0])
+        return tuning.average or tuning.fits.average(tuning.criterion.solution(found)[0])
 
     def _fingerprint(self, data: FitData, search: Search) -> Fingerprint:
         """What a checkpoint is known again by: the data, and what decides how λ is searched for."""
@@ -380,7 +383,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
         own = {name: value for name, value in settings.items() if name not in (*_NO_MATTER, "cv")}
         own["search"] = untimed = copy(search)
-        untimed.time_budget = None
+        untimed.time_budget, own["grid"] = None, self.search == "grid"
         given = {"X": data.X, "y": data.y, "weights": data.weights, **data.given}
         splits = data.splits
         if data.partitions is not None:
@@ -391,10 +394,45 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         self, tuning: Tuning, search: Search, data: FitData, on_step: Any
     ) -> tuple[Tuning, Result]:
         """What the search found, and what it was that it minimised."""
+        if self.search == "grid":
+            return self._on_grid(tuning, search, data, on_step)
         criterion, own = tuning.criterion, self._own_bounds(tuning)
         found = search.minimize(criterion, tuning.box, tuning.start, on_step)
         box, found = search_beyond(search, criterion, tuning.box, found, own, self.tol, on_step)
         return replace(tuning, box=box), found
+
+    def _on_grid(
+        self, tuning: Tuning, search: Search, data: FitData, on_step: Any
+    ) -> tuple[Tuning, Result]:
+        """scikit-learn's choice among the values that were given."""
+        start, grids = time.perf_counter(), self._grids()
+        if len(grids) != 1:
+            raise InvalidParameterError.of(
+                "search", "grid", "it reads Cs or alphas as a grid, and none is given: give one."
+            )
+        (grid,) = grids
+        over = self._over_grid(Judge(self, data, tuning), grid.lam, TIGHT)
+        lam, average = over.best, None
+        if not self.refit and over.models:
+            lam, average = over.fold_by_fold(inverse=grid.name == "Cs")
+        tuning = replace(tuning, box=Box(lam, lam), start=lam, grid=over, average=average)
+        seconds = time.perf_counter() - start
+        found = search.minimize(tuning.criterion, tuning.box, lam, on_step, certificate="none")
+        why = (
+            f"Of {grid.values.size} values of {grid.name} the one with the best mean score is "
+            "taken: search='grid'."
+        )
+        status, cost = Status(Reason.FINISHED, why), found.cost + over.cost
+        return tuning, replace(found, status=status, cost=cost, seconds=found.seconds + seconds)
+
+    def _over_grid(self, judge: Judge, lams: Array, eps: float) -> OverGrid:
+        if judge.tuning.box.size > 1:
+            raise InvalidParameterError.of(
+                "search",
+                "grid",
+                f"it is for one penalty, and there are {judge.tuning.box.size}: leave it out.",
+            )
+        return over_grid(judge, lams, eps)
 
     def _own_bounds(self, tuning: Tuning) -> npt.NDArray[np.bool_]:
         """Which λ have bounds that were made from the data, and not given."""
@@ -429,7 +467,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         start, spent, best = time.perf_counter(), Cost(), result.evaluation
         self.lam_interval_ = np.full((best.lam.size, 2), np.nan)
         late = _no_time_left(result, self._search().time_budget)
-        if not late:
+        if not late and self.search != "grid":
             eps = result.trace[-1].eps
             self.lam_interval_, spent = interval(tuning.criterion, tuning.box, best, eps, self.tol)
             if self.rule == "best" and self.select == "criterion":
@@ -599,6 +637,9 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         scoring = self._scoring
         return check_scoring(self, scoring=list(scoring) if isinstance(scoring, tuple) else scoring)
 
+    def _scorer_of_folds(self) -> Any:
+        return self._scorer()
+
     def _splits(
         self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
@@ -640,13 +681,14 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
 
     def _search(self) -> Search:
         """The search that was given, with the seed that was given, or the default one."""
-        found = self.search
-        if found is None:
-            found = Auto(self.tol, self.max_iter)
-            found.time_budget, found.starts = self.time_budget, self._starts
-        elif self.random_state is not None:
-            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            found = found.seeded(int(seed))
+        if isinstance(self.search, Search):
+            found = self.search
+            if self.random_state is not None:
+                seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+                found = found.seeded(int(seed))
+        else:
+            found = own = Auto(self.tol, self.max_iter)
+            own.time_budget, own.starts = self.time_budget, self._starts
         if self.certificate != "auto":
             found = copy(found)
             found.certificate = self.certificate
@@ -757,8 +799,8 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
             ("time_budget", budget is None or is_number(budget, least=0), "give seconds, or None."),
             (
                 "search",
-                self.search is None or isinstance(self.search, Search),
-                "give an instance, such as hoag.optimize.Hoag().",
+                self.search in (None, "grid") or isinstance(self.search, Search),
+                "give an instance, such as hoag.optimize.Hoag(), or 'grid'.",
             ),
             ("rule", self.rule in ("best", "1se"), "use 'best' or '1se'."),
             ("select", self.select in ("criterion", "scoring"), "use 'criterion' or 'scoring'."),
@@ -772,6 +814,8 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         ):
             if not right:
                 raise InvalidParameterError.of(name, given[name], hint)
+        if self.search == "grid":
+            self._check_grid()
 
     def _warn_of_deprecated(self) -> None:
         given = self.get_params(deep=False)
@@ -780,6 +824,22 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
                 value = f"{name}={given[name]!r}"
                 instead = f"search=hoag.optimize.Auto({value})"
                 warn(sentence(value, instead), DeprecationWarning)
+
+    def _check_grid(self) -> None:
+        """What a grid of scikit-learn's goes with."""
+        for name, wrong in (
+            ("cv", isinstance(self.cv, str)),
+            ("scoring", self._scoring is not None and not self._one_scorer),
+            ("rule", self.rule != "best"),
+            ("select", self.select != "criterion"),
+            ("shrink", vars(self).get("shrink") is not None),
+        ):
+            if wrong:
+                raise InvalidParameterError.of(
+                    name,
+                    getattr(self, name),
+                    "scikit-learn's grid does not have it: leave it out, or search='grid'.",
+                )
 
     def _check_word(self) -> None:
         """Whether cv is a word that says something here, and what else is asked goes with it."""

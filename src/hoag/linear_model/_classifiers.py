@@ -13,7 +13,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn import get_config
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.metadata_routing import MethodMapping, process_routing
+from sklearn.utils.metadata_routing import UNUSED, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +30,7 @@ from hoag._glm.units import Units
 from hoag.linear_model._accepted import LOGISTIC as LOGISTIC_ACCEPTED
 from hoag.linear_model._accepted import LOGISTIC_ATTRIBUTES
 from hoag.linear_model._base import FitData
-from hoag.linear_model._compat import SparseCoefMixin
+from hoag.linear_model._compat import SparseCoefMixin, of_classes
 from hoag.linear_model._families import LINEAR_SVC, LOGISTIC, ORDINAL, Reading
 from hoag.linear_model._grid import over_grid
 from hoag.linear_model._linear import LinearEstimator, alpha_grid, check_grid, several
@@ -139,6 +139,9 @@ class ClassifierCV(Classifier, LinearEstimator):
     def _class_weights(self, column: Column) -> Weigh | None:
         return class_weights(self.class_weight, self.classes_, column)
 
+    def _scorer_of_folds(self) -> Any:
+        return of_classes(self._scorer(), self.classes_)
+
     def _decision(self, X: Any) -> Array:
         """What labels and probabilities are made of."""
         z = self._linear_predictor(X)
@@ -214,7 +217,9 @@ class InverseStrength(ClassifierCV):
         alpha = super()._named(lam)["alpha_"]
         with np.errstate(divide="ignore"):
             C = 1.0 / np.asarray(alpha)
-        return {"alpha_": alpha, "C_": float(C) if np.ndim(alpha) == 0 else C}
+        if np.ndim(alpha) == 0:
+            C = self._as_given("Cs", lam, C).item()
+        return {"alpha_": alpha, "C_": C}
 
 
 @parameters
@@ -298,6 +303,9 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
     coefs_paths_: Any = fitted()
     _weight: float = fitted()
 
+    # A number of rows has no part in score but what the scorer asks for, as in scikit-learn.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
+
     _family = LOGISTIC
     _accepted = LOGISTIC_ACCEPTED
     _missing = LOGISTIC_ATTRIBUTES
@@ -336,7 +344,7 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
     def _legacy(self) -> bool | None:
         """Whether attributes are to have scikit-learn's shapes, and which of them."""
         flag = self.use_legacy_attributes
-        return flag if isinstance(flag, bool) else None
+        return flag if isinstance(flag, bool) else False if self.search == "grid" else None
 
     def _check_out_of_core(self, params: dict[str, Any]) -> None:
         super()._check_out_of_core(params)
@@ -371,7 +379,8 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
     def _named(self, lam: Array) -> Attributes:
         found = super()._named(lam)
         if self.alphas is not None:
-            found["alpha_"] = found["alpha_"] / self._weight
+            alpha = self._as_given("alphas", lam, found["alpha_"] / self._weight)
+            found["alpha_"] = alpha.item() if lam.size == 1 else alpha
         return found
 
     def _judged(self, judge: Judge, result: Result) -> Attributes:
@@ -382,12 +391,14 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
             found[f"{grids[0].name}_"] = grids[0].values
         if self._legacy is None:
             return found | super()._judged(judge, result)
+        shape = (self._legacy, bool(self.fit_intercept), self.l1_ratios, self.classes_)
+        if judge.tuning.grid is not None:
+            return found | judge.tuning.grid.shaped(*shape, known["C_"], self.n_iter_)
         best = replace(result.evaluation, x=result.x)
         start = time.perf_counter()
-        grid = over_grid(judge, lams, best, float(self.tol), bool(self.fit_intercept))
+        grid = over_grid(judge, lams, float(self.tol) * abs(best.value), best)
         seconds = self.result_.seconds + time.perf_counter() - start
         self.result_ = replace(self.result_, cost=self.result_.cost + grid.cost, seconds=seconds)
-        shape = (self._legacy, self.l1_ratios, self.classes_)
         return found | grid.shaped(*shape, known["C_"], self.n_iter_)
 
     def _separated(self, data: FitData) -> str:
@@ -410,9 +421,10 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
         if get_config()["enable_metadata_routing"]:
             weight = process_routing(self, "score", **weight, **params).scorer.score
         elif params:
-            raise TypeError(
-                f"score got {sorted(params)}: without metadata routing it takes X, y and "
-                "sample_weight."
+            raise InvalidParameterError(
+                f"score got {sorted(params)}, which is only supported if "
+                "enable_metadata_routing=True; without it score takes X, y and sample_weight.",
+                parameter=min(params),
             )
         return float(self._scorer()(self, X, y, **weight))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -28,10 +30,25 @@ def with_callbacks(fit: Method) -> Method:
     return managed
 
 
+def of_classes(scorer: Any, classes: Any) -> Any:
+    """A scorer that knows all classes, also where the rows that it is asked about lack some."""
+    if not hasattr(scorer, "_score_func"):
+        return scorer
+    known = inspect.signature(scorer._score_func).parameters
+    if "labels" not in known:
+        return scorer
+    found, more = copy.copy(scorer), {"labels": classes}
+    if len(classes) == 2 and "pos_label" in known:
+        more["pos_label"] = classes[-1]
+    found._kwargs = more | scorer._kwargs
+    return found
+
+
 __all__ = [
     "CallbackSupportMixin",
     "SparseCoefMixin",
     "_check_sample_weight",
     "_get_feature_names",
+    "of_classes",
     "with_callbacks",
 ]

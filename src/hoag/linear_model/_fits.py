@@ -50,7 +50,8 @@ class FoldFits(LinearFits):
         super().__init__(*own)
         self.problems, self.whole = problems, whole
         self.weights = np.array([p.test.total_weight for p in problems])
-        check_judged(self.weights, self.estimator.cv)
+        if self.estimator.search != "grid":  # where scores judge
+            check_judged(self.weights, self.estimator.cv)
 
     def models(self, x: Any) -> list[Attributes]:
         return [self.attributes(part) for part in x]
@@ -141,6 +142,7 @@ def check_judged(weights: Array, cv: Any) -> None:
             "No held-out row of cv has a positive weight and a known class.",
             parameter="cv",
             value=cv,
+            hint="Where folds lack a class, shuffle: StratifiedKFold(5, shuffle=True).",
         )
 
 

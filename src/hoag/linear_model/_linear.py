@@ -138,7 +138,7 @@ class LinearEstimator(TunedEstimator):
                 "it is for penalties on single coefficients, and the matrices of "
                 "hoag.penalties.quadratic are for columns as they are: leave one of the two out.",
             )
-        if self.search is not None and self.starts not in (1, "auto"):
+        if isinstance(self.search, Search) and self.starts not in (1, "auto"):
             raise InvalidParameterError.of(
                 "starts",
                 self.starts,
@@ -168,6 +168,7 @@ class LinearEstimator(TunedEstimator):
                 "score the fitted model on rows you hold",
             ),
             (self.shrink is not None, "shrink", "shrink", "leave it out"),
+            (self.search == "grid", "search", "search='grid'", "leave it out"),
             (
                 *(isinstance(self.penalties, Structure), "penalties", "penalties of forms"),
                 "give groups",
@@ -301,7 +302,7 @@ class LinearEstimator(TunedEstimator):
 
     def _per_row(self, u: Units, target: Target, judged: float) -> float:
         """From the criterion to the mean loss of a held-out row."""
-        return self._family.per_row * u.gain / judged
+        return self._family.per_row * u.gain / (judged or np.nan)
 
     def _on_refit(self, whole: LinearModel, u: Units, target: Target, x: Array, lam: Array) -> None:
         """Called with the fit on all rows, in its own units; for those who ask more of it."""
@@ -478,6 +479,14 @@ class LinearEstimator(TunedEstimator):
             return {"alpha_": alpha.reshape(self.n_features_in_, -1).T}
         return {"alpha_": alpha}
 
+    def _as_given(self, name: str, lam: Array, values: Any) -> Any:
+        """Of λ that are in the grid of this name its values, to the last digit."""
+        for grid in self._grids():
+            if grid.name == name and np.size(values) == lam.size:
+                same = lam[:, None] == grid.lam
+                values = np.where(same.any(axis=1), grid.values[same.argmax(axis=1)], values)
+        return np.asarray(values)
+
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
         engine = adopt(X)
@@ -519,14 +528,17 @@ def _held_out(splits: Any) -> npt.NDArray[np.intp]:
 
 def check_grid(name: str, grid: Any) -> Array:
     try:
-        grid = np.atleast_1d(np.asarray(grid, dtype=float))
+        values = np.atleast_1d(np.asarray(grid, dtype=float))
     except (TypeError, ValueError):
-        grid = np.empty(0)
-    if grid.size == 0 or not np.all(np.isfinite(grid) & (grid > 0)):
-        raise InvalidParameterError(
-            f"{name} must be positive, finite numbers; their range is searched.", parameter=name
-        )
-    return np.asarray(grid)
+        values = np.empty(0)
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if wrong.size == 0 < values.size and values.ndim == 1:
+        return np.asarray(values)
+    given = np.asarray(grid, dtype=object).ravel()
+    first = f"{name}[{wrong[0]}] == {given[wrong[0]]}, must be > 0.0: " if wrong.size else ""
+    raise InvalidParameterError(
+        f"{first}{name} must be positive, finite numbers; their range is searched.", parameter=name
+    )
 
 
 def alpha_grid(name: str, alphas: Any, part: slice = slice(None)) -> list[GivenValues]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.base import MultiOutputMixin
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import column_or_1d
@@ -19,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSupportedError
 from hoag._core.numeric import Array
 from hoag._core.result import Result
+from hoag._core.warn import warn
 from hoag._criteria.leave_one_out import LeaveOneOut
 from hoag._criteria.separable import separated
 from hoag._data.engine import Engine
@@ -32,6 +34,7 @@ from hoag.linear_model._accepted import RIDGE_ATTRIBUTES
 from hoag.linear_model._classifiers import class_weights
 from hoag.linear_model._families import RIDGE, Reading
 from hoag.linear_model._fits import LeaveOneOutFits
+from hoag.linear_model._grid import OverGrid
 from hoag.linear_model._linear import LinearEstimator, alpha_grid
 from hoag.linear_model._parameters import fitted, parameters
 from hoag.linear_model._penalties import Groups, Shares
@@ -101,12 +104,15 @@ class RidgeEstimator(LinearEstimator):
             raise InvalidParameterError.of(
                 "store_cv_results",
                 self.store_cv_results,
-                "it is for leave-one-out, cv=None: with folds, scoring= gives scores_, and "
-                "result_.to_frame() the steps of the search.",
+                "cv!=None and store_cv_results=True are incompatible: it has the errors of "
+                "leave-one-out. With folds scoring= gives scores_, and result_.to_frame() the "
+                "steps of the search.",
             )
 
     def _named(self, lam: Array) -> Attributes:
         alpha = super()._named(lam)["alpha_"]
+        given = self._as_given("alphas", lam, alpha)
+        alpha = given.item() if np.ndim(alpha) == 0 else given
         return {"alpha_": alpha[0] if self._flat and np.ndim(alpha) == 2 else alpha}
 
     def _closed_form(self) -> bool:
@@ -184,9 +190,13 @@ class RidgeEstimator(LinearEstimator):
             weights = self._weighted(data.y, data.weights)
             found["best_score_"] = -float(tuning.reported.value(result.value) * weights.mean())
         elif data.X is not None:
+            weights = data.scoring.get("sample_weight")
+            weights = np.ones(len(data.y)) if weights is None else np.asarray(weights)
             models = zip(data.splits, tuning.fits.models(result.x), strict=True)
             scores = [
-                self._plain_score(data.y[test], data.X[test] @ m["coef_"].T + m["intercept_"])
+                self._plain_score(
+                    data.y[test], data.X[test] @ m["coef_"].T + m["intercept_"], weights[test]
+                )
                 for (_, test), m in models
             ]
             found["best_score_"] = float(np.mean(scores))
@@ -195,6 +205,24 @@ class RidgeEstimator(LinearEstimator):
             lams = [np.full(best.size, lam) for lam in grids[0].lam] if grids else [best]
             found["cv_results_"] = self._left_out(judge, lams)
         return found
+
+    def _over_grid(self, judge: Judge, lams: Array, eps: float) -> OverGrid:
+        """Of rows left out, by squared errors where there is no scoring."""
+        size, penalties = judge.tuning.box.size, self._penalties()
+        if sparse.issparse(judge.data.X) and vars(self).get("gcv_mode") == "svd":
+            warn("The 'svd' mode is not supported for sparse X, and does nothing.", FutureWarning)
+        apart = isinstance(penalties, str) and penalties == "per-class"
+        if self._leaves_one_out and (size == 1 or apart):
+            each = [np.full(size, lam) for lam in lams]
+            if self._scoring is None:
+                errors = -self._left_out(judge, each).mean(axis=0)
+                scores = errors if size > 1 else errors.reshape(-1, lams.size).mean(axis=0)[None]
+            elif size > 1:
+                scores = np.stack([judge.score_of_each_target(lam) for lam in each], axis=1)
+            else:
+                scores = judge.over(lams, [None] * lams.size)
+            return OverGrid(lams, scores, apart=size > 1)
+        return super()._over_grid(judge, lams, eps)
 
     def _left_out(self, judge: Judge, lams: list[Array]) -> Array:
         """sᵢ(yᵢ − its prediction held out)² of every row at every λ; with `scoring` predictions.
@@ -213,7 +241,7 @@ class RidgeEstimator(LinearEstimator):
             results[kept, ..., place] = found
         return results
 
-    def _plain_score(self, y: npt.NDArray[Any], predictions: Array) -> float:
+    def _plain_score(self, y: npt.NDArray[Any], predictions: Array, weights: Array) -> float:
         """What `score` says of held-out rows, without scikit-learn's checks of them.
 
         These take longer than all the rest of a small fit.
@@ -238,7 +266,7 @@ class RidgeEstimator(LinearEstimator):
     def _attributes(self, u: Units, target: Target, x: Array) -> Attributes:
         coef, intercept = u.coefficients(x, target.outputs, target.basis)
         if self._flat:
-            level = intercept if self._column and self.fit_intercept else float(intercept[0])
+            level = intercept if self._column and self.fit_intercept else intercept[0]
             return {"coef_": coef[0], "intercept_": level}
         return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
 
@@ -320,6 +348,13 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
             raise InvalidParameterError.of(
                 "noise", self.noise, "it is for cv='sure': leave it out."
             )
+        if self.alpha_per_target and self.search == "grid" and self.cv is not None:
+            raise InvalidParameterError.of(
+                "alpha_per_target",
+                True,
+                "cv!=None and alpha_per_target=True are incompatible with search='grid': leave one "
+                "of the three out.",
+            )
         shared = isinstance(self.penalties, str) and self.penalties == "shared"
         if self.alpha_per_target and not shared:
             raise InvalidParameterError(
@@ -351,13 +386,13 @@ class RidgeCV(MultiOutputMixin, Regressor, RidgeEstimator):  # type: ignore[misc
                 found["best_score_"] = judge.score_of_each_target(result.lam)
         return found
 
-    def _plain_score(self, y: Array, predictions: Array) -> float:
+    def _plain_score(self, y: Array, predictions: Array, weights: Array) -> float:
         """R², the mean over targets; nan for less than two rows, of which it says nothing."""
-        if len(y) < 2:
+        if np.sum(weights > 0) < 2:
             return float("nan")
-        y = y.reshape(len(y), -1)
-        rest = np.sum((y - predictions.reshape(y.shape)) ** 2, axis=0)
-        spread = np.sum((y - y.mean(axis=0)) ** 2, axis=0)
+        y, share = y.reshape(len(y), -1), weights / weights.sum()
+        rest = share @ (y - predictions.reshape(y.shape)) ** 2
+        spread = share @ (y - share @ y) ** 2
         ratio = np.divide(rest, spread, out=np.where(rest > 0, 1.0, 0.0), where=spread > 0)
         return float(np.mean(1 - ratio))
 
@@ -478,10 +513,12 @@ class RidgeClassifierCV(Classifier, RidgeEstimator):
         codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def _plain_score(self, y: npt.NDArray[Any], predictions: Array) -> float:
-        """The accuracy."""
+    def _plain_score(self, y: npt.NDArray[Any], predictions: Array, weights: Array) -> float:
+        """The accuracy; nan for rows without a weight."""
+        if not np.any(weights):
+            return float("nan")
         right = self._labels(predictions) == y
-        return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
+        return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=weights))
 
     def to_sklearn(self) -> Any:
         """The fitted model as a plain sklearn.linear_model.RidgeClassifier."""

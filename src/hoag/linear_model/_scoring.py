@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,10 +55,18 @@ class Judge:
             kept, predictions = known
             rows = [self._score(self.predicted(predictions), kept)]
         else:
-            X = self.data.X
-            rows = [self._score(fold._facing(X[test], own), test)
-                    for test, fold, own in self.folds(lam, x)]  # fmt: skip
+            rows = [self._of_fold(*fold) for fold in self.folds(lam, x)]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def over(self, lams: Array, xs: Sequence[Any]) -> Array:
+        """Those of one scorer, of every fold at every λ, (F, G), in scikit-learn's order."""
+        pairs = list(zip(lams[:, None], xs, strict=True))
+        if self.data.splits is None:
+            each = [self.scores(*pair) for pair in pairs]
+            return np.array([[float(value) for row in each for (value,) in row.values()]])
+        folds = zip(*(self.folds(*pair) for pair in pairs), strict=True)
+        rows = [[self._of_fold(*one) for one in fold] for fold in folds]
+        return np.array([[value for row in fold for value in row.values()] for fold in rows])
 
     def folds(self, lam: Array, x: Any) -> Iterator[tuple[Any, Any, Attributes]]:
         """The held-out rows of each fold, its model, and what that was given for these rows."""
@@ -69,6 +77,9 @@ class Judge:
             fold.scoring = None  # so that a scorer may call fold.score
             fold._set(self.estimator._named(lam) | model)
             yield test, fold, {key: np.asarray(own)[test] for key, own in data.given.items()}
+
+    def _of_fold(self, test: Any, fold: Any, own: Attributes) -> dict[str, float]:
+        return self._score(fold._facing(self.data.X[test], own), test)
 
     def predicted(self, predictions: Array) -> Any:
         """A model whose predictions are known already."""
@@ -98,7 +109,7 @@ class Judge:
         X, y, n = data.X[rows], data.y[rows], data.X.shape[0]
         own = {key: _rows_of(value, rows, n) for key, value in data.scoring.items()}
         try:
-            found = self.estimator._scorer()(model, X, y, **own)
+            found = self.estimator._scorer_of_folds()(model, X, y, **own)
         except TypeError as error:
             raise InvalidParameterError(
                 f"scoring={scoring!r} failed where it was called with (estimator, X, y): {error}.",

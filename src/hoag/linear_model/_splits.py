@@ -111,10 +111,11 @@ def routed(
     unknown = sorted(set(params) - {"groups"})
     if unknown:
         taken = ", ".join(["X", "y", "sample_weight", *estimator._of_rows])
-        raise TypeError(
-            f"{type(estimator).__name__}.fit got {unknown}: without metadata routing it takes "
-            f"{taken} and groups. Switch routing on with "
-            "sklearn.set_config(enable_metadata_routing=True)."
+        raise InvalidParameterError(
+            f"{type(estimator).__name__}.fit got {unknown}, which is only supported if "
+            f"enable_metadata_routing=True; without it fit takes {taken} and groups.",
+            parameter=unknown[0],
+            hint="Switch it on with sklearn.set_config(enable_metadata_routing=True).",
         )
     return params, weight
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from hoag._criteria.base import Criterion
 from hoag._criteria.marginal import Link
 from hoag._criteria.wrapped import Shrunk
 from hoag.linear_model._penalties import Shares
+
+if TYPE_CHECKING:
+    from hoag.linear_model._grid import OverGrid
 
 # Attributes of a fitted model, by name.
 Attributes = dict[str, Any]
@@ -155,6 +158,8 @@ class Tuning:
     stronger   the direction in which all penalties grow
     shares     of a linear model, which coefficients share a penalty
     shrunk     the criterion, where several penalties are drawn to their mean
+    grid       what was found over the values of a grid, where scores chose among these
+    average    the mean of the folds' models, where each has chosen its own
     """
 
     criterion: Criterion
@@ -165,6 +170,8 @@ class Tuning:
     reported: Reported
     shares: Shares | None = None
     shrunk: Shrunk | None = None
+    grid: OverGrid | None = None
+    average: Attributes | None = None
 
     def evaluation(self, found: Evaluation) -> Evaluation:
         """As people are shown it: of the loss alone, without what shrinkage adds to it."""
