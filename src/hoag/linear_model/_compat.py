@@ -32,7 +32,7 @@ def with_callbacks(fit: Method) -> Method:
 
 def of_classes(scorer: Any, classes: Any) -> Any:
     """A scorer that knows all classes, also where the rows that it is asked about lack some."""
-    if not hasattr(scorer, "_score_func"):
+    if "_score_func" not in dir(scorer):
         return scorer
     known = inspect.signature(scorer._score_func).parameters
     if "labels" not in known:
