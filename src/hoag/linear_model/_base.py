@@ -837,7 +837,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
             if wrong:
                 raise InvalidParameterError.of(
                     name,
-                    getattr(self, name),
+                    vars(self)[name],
                     "scikit-learn's grid does not have it: leave it out, or search='grid'.",
                 )
 
