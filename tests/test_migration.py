@@ -1100,7 +1100,7 @@ ANSWERED = [
     (hoag.RidgeClassifierCV, {"store_cv_values": True}, "store_cv_results"),
     (hoag.RidgeClassifierCV, {"penalties": "per-label"}, "per-class"),
     (hoag.RidgeClassifierCV, {"class_weight": {0: -1, 1: 1}}, "negative"),
-    (hoag.LogisticRegressionCV, {"search": "grid"}, "none is given: give one"),
+    (hoag.LogisticRegressionCV, {"search": "grid"}, "one grid, Cs or alphas"),
     (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "rule": "1se"}, "does not have it"),
     (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "cv": "alo"}, "does not have it"),
     (
@@ -1115,7 +1115,7 @@ ANSWERED = [
     ),
     (hoag.RidgeCV, {"search": "grid", "alphas": [1, 2], "cv": 3, "alpha_per_target": True}, "!="),
     (hoag.RidgeCV, {"alphas": [1, -2]}, r"alphas\[1\] == -2, must be > 0"),
-    (hoag.KernelRidgeCV, {"search": "grid"}, "none is given: give one"),
+    (hoag.KernelRidgeCV, {"search": "grid"}, "one grid, Cs or alphas"),
     (hoag.KernelRidgeCV, {"kernel": "linear"}, "RidgeCV"),
     (hoag.KernelRidgeCV, {"kernel": "precomputed"}, "Nystroem"),
     (hoag.KernelRidgeCV, {"kernel": np.dot}, "GridSearchCV"),

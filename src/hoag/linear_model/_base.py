@@ -408,7 +408,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         start, grids = time.perf_counter(), self._grids()
         if len(grids) != 1:
             raise InvalidParameterError.of(
-                "search", "grid", "it reads Cs or alphas as a grid, and none is given: give one."
+                "search", "grid", "it is for one grid, Cs or alphas: give it."
             )
         (grid,) = grids
         over = self._over_grid(Judge(self, data, tuning), grid.lam, TIGHT)
@@ -419,11 +419,13 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         seconds = time.perf_counter() - start
         found = search.minimize(tuning.criterion, tuning.box, lam, on_step, certificate="none")
         why = (
-            f"Of {grid.values.size} values of {grid.name} the one with the best mean score is "
-            "taken: search='grid'."
+            f"Of the values of {grid.name} the one with the best mean score is taken: "
+            "search='grid'."
         )
-        status, cost = Status(Reason.FINISHED, why), found.cost + over.cost
-        return tuning, replace(found, status=status, cost=cost, seconds=found.seconds + seconds)
+        ends = np.tile([grid.lam.min(), grid.lam.max()], (lam.size, 1))
+        status, seconds = Status(Reason.FINISHED, why), found.seconds + seconds
+        made: Any = {"status": status, "searched": ends, "seconds": seconds}
+        return tuning, replace(found, cost=found.cost + over.cost, **made)
 
     def _over_grid(self, judge: Judge, lams: Array, eps: float) -> OverGrid:
         if judge.tuning.box.size > 1:

@@ -216,10 +216,8 @@ class InverseStrength(ClassifierCV):
     def _named(self, lam: Array) -> Attributes:
         alpha = super()._named(lam)["alpha_"]
         with np.errstate(divide="ignore"):
-            C = 1.0 / np.asarray(alpha)
-        if np.ndim(alpha) == 0:
-            C = self._as_given("Cs", lam, C).item()
-        return {"alpha_": alpha, "C_": C}
+            C = self._unit / np.asarray(alpha)
+        return {"alpha_": alpha, "C_": self._as_given("Cs", lam, C).item() if C.ndim == 0 else C}
 
 
 @parameters
@@ -242,7 +240,7 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
     use_legacy_attributes : bool, default=None
         True and False: C_, scores_, coefs_paths_, n_iter_, l1_ratio_ have the values and shapes of
         scikit-learn's class with that setting, over Cs where it is given, else over the one C
-        found; each C of a grid is then solved for. None: as below.
+        found; each C of a grid is then solved for. None: as below; with search="grid" as False.
     penalty : {"l2", "deprecated"}, default="l2"
         scikit-learn's. Here and below, values that stand for ℓ₂ penalties and multinomial models
         are accepted and do nothing; others get a sentence that says what to use.
@@ -376,12 +374,9 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
         values = values / self._weight if whole else values
         return [GivenValues(name, values, np.log(values * self._weight))]
 
-    def _named(self, lam: Array) -> Attributes:
-        found = super()._named(lam)
-        if self.alphas is not None:
-            alpha = self._as_given("alphas", lam, found["alpha_"] / self._weight)
-            found["alpha_"] = alpha.item() if lam.size == 1 else alpha
-        return found
+    @property
+    def _unit(self) -> float:
+        return 1.0 if self.alphas is None else 1.0 / self._weight
 
     def _judged(self, judge: Judge, result: Result) -> Attributes:
         grids, known = self._grids(), self._named(result.lam)

@@ -471,7 +471,8 @@ class LinearEstimator(TunedEstimator):
     def _named(self, lam: Array) -> Attributes:
         """exp(λ): a number, or an array in the order of the groups, or in the shape of coef_."""
         with np.errstate(over="ignore"):
-            alpha = np.exp(lam if self._loads is None else self._loads.lam(lam))
+            alpha = np.exp(lam if self._loads is None else self._loads.lam(lam)) * self._unit
+        alpha = self._as_given("alphas", lam, alpha)
         penalties = self._penalties()
         if isinstance(penalties, str) and penalties == "shared":
             return {"alpha_": float(alpha[0])}
@@ -479,13 +480,18 @@ class LinearEstimator(TunedEstimator):
             return {"alpha_": alpha.reshape(self.n_features_in_, -1).T}
         return {"alpha_": alpha}
 
-    def _as_given(self, name: str, lam: Array, values: Any) -> Any:
-        """Of λ that are in the grid of this name its values, to the last digit."""
+    @property
+    def _unit(self) -> float:
+        """What α is told in."""
+        return 1.0
+
+    def _as_given(self, name: str, lam: Array, values: Array) -> Array:
+        """Where λ are values that were given by this name, these to the last digit."""
         for grid in self._grids():
-            if grid.name == name and np.size(values) == lam.size:
+            if grid.name == name and values.size == lam.size:
                 same = lam[:, None] == grid.lam
                 values = np.where(same.any(axis=1), grid.values[same.argmax(axis=1)], values)
-        return np.asarray(values)
+        return values
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)

@@ -111,8 +111,6 @@ class RidgeEstimator(LinearEstimator):
 
     def _named(self, lam: Array) -> Attributes:
         alpha = super()._named(lam)["alpha_"]
-        given = self._as_given("alphas", lam, alpha)
-        alpha = given.item() if np.ndim(alpha) == 0 else given
         return {"alpha_": alpha[0] if self._flat and np.ndim(alpha) == 2 else alpha}
 
     def _closed_form(self) -> bool:
