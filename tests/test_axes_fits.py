@@ -148,7 +148,9 @@ def test_what_an_axis_cannot_do_is_a_sentence():
     risk = hoag.criteria.without_folds(single, "gcv").risk
     with pytest.raises(InvalidInputError, match="depends on ∇²₁h⁻¹ itself"):
         hoag.plan(single, curvature=DiagonalPlusLowRank(), risk=risk)
-    with pytest.raises(InvalidInputError, match="Gcv is of one fit on all rows: give one problem"):
+    with pytest.raises(
+        InvalidInputError, match=r"Gcv is of one fit on all rows\. Give one problem"
+    ):
         hoag.plan(folds("ridge"), risk=risk)
     assert hoag.plan(single, risk=risk).value(0.0).value == pytest.approx(
         hoag.criteria.without_folds(single, "gcv").value(0.0).value, rel=1e-9

@@ -425,7 +425,7 @@ def test_the_memory_is_told_before_blocks_are_loaded(two_workers):
     X, y, _ = data()
     assert hoag.data.plan_memory(da.from_array(X), y).blocks == 203 * 9 * 8
     for other in (hoag.partitions((X, y)), 5):
-        with pytest.raises(InvalidInputError, match="give a Dask array or frame, or"):
+        with pytest.raises(InvalidInputError, match="Give a Dask array or frame, or"):
             hoag.data.plan_memory(other)
     assert hoag.data.plan_memory(sparse.csr_matrix(X)).blocks == X.size * 12 + 204 * 4 + 203 * 16
     with pytest.raises(InvalidInputError, match="How many rows X has is not known"):

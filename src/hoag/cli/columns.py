@@ -31,7 +31,7 @@ PARTS = {"month": ("%m", 365), "weekday": ("%A", 14), "hour": ("%H", 0)}
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class TableColumns:
     """The columns that are used and what they hold; what was left out, and what there is to say.
 
     days     for each date, how to read it and which parts of it are used
@@ -96,7 +96,7 @@ def check_finite(frame: Any, where: str) -> None:
 
 def understood(
     frame: Any, asked: dict[str, str], codes: Iterable[str], blocks: bool = False
-) -> Columns:
+) -> TableColumns:
     """What the columns of the frame are; `asked` are kinds that were given.
 
     A column that cannot help is left out: one value only, or text that is an id. One that may be
@@ -127,7 +127,7 @@ def understood(
     kinds = {name: found for name, found in kinds.items() if name not in left_out}
     told += _left_out(left_out) + _doubts(frame, kinds, frozenset(codes))
     missing = {name: int(lacks[name]) for name in kinds if lacks[name]}
-    return Columns(kinds, days, missing, left_out, told)
+    return TableColumns(kinds, days, missing, left_out, told)
 
 
 def converted(

@@ -18,7 +18,7 @@ SHARES, MEAN = "the shares of the classes", "the mean of the target"
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelKind:
     """What the commands have to know of a model.
 
     estimator  its class in hoag
@@ -61,29 +61,29 @@ class Family:
 EXPOSED, LOG = ("exposure", "offset"), "the log of the mean"
 
 FAMILIES = {
-    "logistic": Family("LogisticRegressionCV", CLASSES, "log_loss", "predict_proba", "accuracy",
+    "logistic": ModelKind("LogisticRegressionCV", CLASSES, "log_loss", "predict_proba", "accuracy",
                        SHARES, SEVERAL, criteria=("log_loss", "brier"), untuned=("C = 1", 0.0),
                        adds="log odds"),
-    "ridge": Family("RidgeCV", NUMBERS, "squared_error", score="r2",
+    "ridge": ModelKind("RidgeCV", NUMBERS, "squared_error", score="r2",
                     penalties=(*SLOPES, "per-target", "per-coefficient"),
                     criteria=("squared_error", "huber")),
-    "kernel-ridge": Family("KernelRidgeCV", NUMBERS, "squared_error", score="r2",
+    "kernel-ridge": ModelKind("KernelRidgeCV", NUMBERS, "squared_error", score="r2",
                            penalties=("shared",), untuned=("alpha = 1, gamma = 1/p", 0.0)),
-    "poisson": Family("PoissonRegressorCV", NOT_NEGATIVE, "deviance", columns=EXPOSED, adds=LOG),
-    "gamma": Family("GammaRegressorCV", POSITIVE, "deviance", columns=EXPOSED, adds=LOG),
-    "tweedie": Family("TweedieRegressorCV", NOT_NEGATIVE, "deviance", settings=("power",),
+    "poisson": ModelKind("PoissonRegressorCV", NOT_NEGATIVE, "deviance", columns=EXPOSED, adds=LOG),
+    "gamma": ModelKind("GammaRegressorCV", POSITIVE, "deviance", columns=EXPOSED, adds=LOG),
+    "tweedie": ModelKind("TweedieRegressorCV", NOT_NEGATIVE, "deviance", settings=("power",),
                       columns=EXPOSED, adds=LOG),
-    "huber": Family("HuberRegressorCV", NUMBERS, "huber_and_spread",
+    "huber": ModelKind("HuberRegressorCV", NUMBERS, "huber_and_spread",
                     score="d2_absolute_error_score", constant="the middle of the target",
                     settings=("epsilon",), untuned=("alpha = 0.0001", math.log(1e-4))),
-    "quantile": Family("QuantileRegressorCV", NUMBERS, "pinball", settings=("quantile",),
+    "quantile": ModelKind("QuantileRegressorCV", NUMBERS, "pinball", settings=("quantile",),
                        constant="the same quantile for all rows", untuned=None),
-    "svc": Family("LinearSVCCV", CLASSES, "squared_hinge", "decision_function", "accuracy",
+    "svc": ModelKind("LinearSVCCV", CLASSES, "squared_hinge", "decision_function", "accuracy",
                   "a constant", SEVERAL, untuned=("C = 1", 0.0),
                   adds="the distance from the boundary, in margins"),
-    "ordinal": Family("OrdinalLogisticCV", ORDERED, "log_loss", "predict_proba", "accuracy",
+    "ordinal": ModelKind("OrdinalLogisticCV", ORDERED, "log_loss", "predict_proba", "accuracy",
                       SHARES, untuned=None, adds="log odds of a higher class"),
-    "cox": Family("CoxRegressionCV", TIMES, "partial_likelihood", score="concordance",
+    "cox": ModelKind("CoxRegressionCV", TIMES, "partial_likelihood", score="concordance",
                   constant="the same risk for all rows", columns=("event", "strata"),
                   untuned=None, adds="the log of the hazard"),
 }  # fmt: skip

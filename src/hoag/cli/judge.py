@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from hoag._core.words import nearest
-from hoag.cli.families import EXPOSED, FAMILIES, LIKE, POWERS, Family, is_additive, linear, plain
+from hoag.cli.families import EXPOSED, FAMILIES, LIKE, POWERS, ModelKind, is_additive, linear, plain
 
 if TYPE_CHECKING:
     from hoag.cli.rows import Data
@@ -50,7 +50,7 @@ class Jury:
     family  of the model
     """
 
-    def __init__(self, names: list[str], family: Family) -> None:
+    def __init__(self, names: list[str], family: ModelKind) -> None:
         self.names, self.family = names, family
         self.seen: list[Held] = []
         self.scores: dict[str, list[float]] = {name: [] for name in names}
@@ -106,7 +106,7 @@ def _scorer(name: str) -> Any:
     return make_scorer(concordance)
 
 
-def check_names(given: str | None, family: Family, y: Any) -> list[str]:
+def check_names(given: str | None, family: ModelKind, y: Any) -> list[str]:
     """The scorers that --scoring names, or the usual one; an error for one that cannot serve.
 
     None for d2, which is what the comparison with a constant gives.
