@@ -1101,12 +1101,12 @@ ANSWERED = [
     (hoag.RidgeClassifierCV, {"penalties": "per-label"}, "per-class"),
     (hoag.RidgeClassifierCV, {"class_weight": {0: -1, 1: 1}}, "negative"),
     (hoag.LogisticRegressionCV, {"search": "grid"}, "one grid, Cs or alphas"),
-    (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "rule": "1se"}, "does not have it"),
-    (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "cv": "alo"}, "does not have it"),
+    (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "rule": "1se"}, "has no rule"),
+    (hoag.LogisticRegressionCV, {"search": "grid", "Cs": 3, "cv": "alo"}, "cv='alo' has none"),
     (
         hoag.LogisticRegressionCV,
         {"search": "grid", "Cs": 3, "penalties": "per-feature"},
-        "there are several penalties",
+        "search='grid': it is for one penalty",
     ),
     (
         hoag.RidgeCV,

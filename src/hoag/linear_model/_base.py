@@ -418,12 +418,13 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         tuning = replace(tuning, box=Box(lam, lam), start=lam, grid=over, average=average)
         seconds = time.perf_counter() - start
         found = search.minimize(tuning.criterion, tuning.box, lam, on_step, certificate="none")
-        why = (
-            f"Of the values of {grid.name} the one with the best mean score is taken: "
-            "search='grid'."
-        )
         ends = np.tile([grid.lam.min(), grid.lam.max()], (lam.size, 1))
-        status, seconds = Status(Reason.FINISHED, why), found.seconds + seconds
+        status = Status(
+            Reason.FINISHED,
+            f"Of the values of {grid.name} the one with the best mean score is taken: "
+            "search='grid'.",
+        )
+        seconds += found.seconds
         made: Any = {"status": status, "searched": ends, "seconds": seconds}
         return tuning, replace(found, cost=found.cost + over.cost, **made)
 
@@ -817,7 +818,14 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
             if not right:
                 raise InvalidParameterError.of(name, given[name], hint)
         if self.search == "grid":
-            self._check_grid()
+            self._check_grid("search", "grid")
+            for other, usual in (("rule", "best"), ("select", "criterion"), ("shrink", None)):
+                if given.get(other, usual) != usual:
+                    raise InvalidParameterError.of(
+                        "search",
+                        "grid",
+                        f"scikit-learn's grid has no {other}: leave one of the two out.",
+                    )
 
     def _warn_of_deprecated(self) -> None:
         given = self.get_params(deep=False)
@@ -827,21 +835,16 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
                 instead = f"search=hoag.optimize.Auto({value})"
                 warn(sentence(value, instead), DeprecationWarning)
 
-    def _check_grid(self) -> None:
-        """What a grid of scikit-learn's goes with."""
-        for name, wrong in (
-            ("cv", isinstance(self.cv, str)),
-            ("scoring", self._scoring is not None and not self._one_scorer),
-            ("rule", self.rule != "best"),
-            ("select", self.select != "criterion"),
-            ("shrink", vars(self).get("shrink") is not None),
+    def _check_grid(self, name: str, value: object, shared: bool = True) -> None:
+        """Refuse a grid that was asked for where it says nothing."""
+        several = self._scoring is not None and not self._one_scorer
+        for wrong, why in (
+            (isinstance(self.cv, str), f"it is for folds, cv={self.cv!r} has none: leave it out."),
+            (not shared, "it is for one penalty, and there are several penalties: leave it out."),
+            (several, "it is for one scorer: leave it out, and scores_ has several by name."),
         ):
             if wrong:
-                raise InvalidParameterError.of(
-                    name,
-                    vars(self)[name],
-                    "scikit-learn's grid does not have it: leave it out, or search='grid'.",
-                )
+                raise InvalidParameterError.of(name, value, why)
 
     def _check_word(self) -> None:
         """Whether cv is a word that says something here, and what else is asked goes with it."""

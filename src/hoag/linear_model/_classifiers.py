@@ -318,25 +318,9 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
                 hint="leave one out.",
             )
         shared = isinstance(self.penalties, str) and self.penalties == "shared"
-        several = self._scoring is not None and not self._one_scorer
-        for wrong, why in (
-            (
-                isinstance(self.cv, str),
-                f"it is for attributes of folds, and cv={self.cv!r} has none: leave it out.",
-            ),
-            (
-                not shared,
-                "it is for attributes over a grid of one C, and there are several penalties: leave "
-                "it out.",
-            ),
-            (
-                several,
-                "it is for the scores of one scorer, and scoring has several: leave it out, and "
-                "scores_ has them by name.",
-            ),
-        ):
-            if self._legacy is not None and wrong:
-                raise InvalidParameterError.of("use_legacy_attributes", self._legacy, why)
+        if self._legacy is not None:
+            asked = "search" if self.search == "grid" else "use_legacy_attributes"
+            self._check_grid(asked, vars(self)[asked], shared)
 
     @property
     def _legacy(self) -> bool | None:
