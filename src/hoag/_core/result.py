@@ -619,7 +619,13 @@ class Result:
                 said = f"Searched {_ranges(names, ends[0], ends[1], 2)}; "
         spread = "" if np.isnan(error) else f" ± {brief(error, 2)}"
         so_far = "" if status.converged or status.reason is Reason.FINISHED else "so far "
-        said += f"{so_far}best {_ranges(names, best, best)}; {loss} {brief(self.value)}{spread}"
+        each = _ranges(names, best, best)
+        if (
+            isinstance(parameter, str) and 1 < lam.size == len(self.names) <= 4
+        ):  # as many as are read
+            pairs = zip(best, self.names, strict=True)
+            each = f"{parameter} = {', '.join(f'{brief(own)} ({name})' for own, name in pairs)}"
+        said += f"{so_far}best {each}; {loss} {brief(self.value)}{spread}"
         gained = status.converged and not status.why
         said += f"; {_cannot(status.gain)}." if gained else f". {status.ended}"
         summary = f"{said[0].upper()}{said[1:]}{held}"
