@@ -6,6 +6,21 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+# What losses of held-out rows and analytic criteria are called, wherever they are spoken of.
+LOSSES = {
+    "log_loss": "log loss",
+    "brier": "Brier loss",
+    "squared_error": "squared error",
+    "huber": "Huber loss",
+    "deviance": "deviance",
+    "pinball": "pinball loss",
+    "huber_and_spread": "Huber loss with spread",
+    "squared_hinge": "squared hinge loss",
+    "partial_likelihood": "deviance of the partial likelihood",
+}
+CRITERIA = {"gcv": "GCV", "aic": "AIC", "bic": "BIC", "sure": "Mallows' Cp", "reml": "REML"}
+LEFT_OUT = {"alo": "approximate leave-one-out", "loo": "leave-one-out"}
+
 
 def listed(names: Iterable[Any], each: str = "'{}'") -> str:
     """'a', 'b', 'c' and 20 more."""

@@ -23,13 +23,14 @@ import numpy as np
 from sklearn.base import clone
 
 import hoag
+from hoag._core.words import LOSSES
 from hoag._core.writing import write_atomically
 from hoag.cli import numeric
 from hoag.cli.families import FAMILIES, WITHOUT_FOLDS, is_additive, linear, plain
 from hoag.cli.judge import settings, standard_error
 from hoag.cli.saved import without_class
 from hoag.cli.summary import brief, off, rows, score, terms
-from hoag.plot._style import LOSSES, loss_name
+from hoag.plot._style import loss_name
 
 ON_PAGE = 40  # penalties in the table
 PLACES, AROUND = 13, 4.0  # of the curve

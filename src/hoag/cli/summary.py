@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 import hoag
-from hoag._core.words import listed, sized
+from hoag._core.words import LOSSES, listed, sized
 from hoag.cli.columns import DATE
 from hoag.cli.families import is_additive, linear, plain
 from hoag.cli.judge import settings, standard_error
-from hoag.plot._style import LOSSES
 
 FILLED = {
     **dict.fromkeys(("number", "date"), "numbers become the mean, and a column says where"),

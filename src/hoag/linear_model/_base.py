@@ -31,6 +31,7 @@ from hoag._core.errors import (
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Reason, Result, Status, Step
 from hoag._core.warn import warn
+from hoag._core.words import CRITERIA, LEFT_OUT, LOSSES
 from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.select import plan
 from hoag._data.checks import not_a_number
@@ -85,23 +86,6 @@ _NO_MATTER = (
 
 # Parameters that are settings of the search now, and what they are where nobody gives them.
 DEPRECATED = {"starts": "auto", "time_budget": None, "certificate": "auto"}
-
-
-# What criteria and losses are called in sentences.
-CRITERIA = {"aic": "AIC", "bic": "BIC", "reml": "−2 log restricted likelihood", "sure": "Cp"}
-LEFT_OUT = {
-    "alo": "approximate leave-one-out",
-    "loo": "leave-one-out",
-    "gcv": "generalised cross-validation of the",
-}
-LOSSES = {
-    "brier": "Brier loss",
-    "huber": "Huber loss",
-    "huber_and_spread": "Huber loss",
-    "partial_likelihood": "partial-likelihood deviance",
-    "pinball": "pinball loss",
-    "squared_hinge": "squared hinge loss",
-}
 
 
 class OutOfCore(NamedTuple):
@@ -538,14 +522,9 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
     def _judged_by(self) -> str:
         """What criterion_ is, in words."""
         word = self.cv if isinstance(self.cv, str) else "loo" if self._closed_form() else ""
-        if word in CRITERIA:
-            return CRITERIA[word]
-        name = LOSSES.get(self._loss_name, self._loss_name.replace("_", " "))
-        return f"{LEFT_OUT.get(word, 'cross-validated')} {name}"
-
-    @property
-    def _loss_name(self) -> str:
-        return str(vars(self).get("criterion", self._loss))
+        name = str(vars(self).get("criterion", self._loss))
+        folds = f"{LEFT_OUT.get(word, 'cross-validated')} {LOSSES.get(name, name)}"
+        return CRITERIA.get(word, folds)
 
     def _lam_names(self) -> list[str]:
         """What each hyperparameter is called, in tables and pictures."""

@@ -29,20 +29,6 @@ LOOKS = (
     ("#808000", "-"), ("#4D8FD6", "--"), ("#A0522D", "-."), ("#708090", ":"),
 )  # fmt: skip
 
-LOSSES = {
-    "log_loss": "log loss",
-    "brier": "Brier loss",
-    "squared_error": "squared error",
-    "huber": "Huber loss",
-    "deviance": "deviance",
-    "pinball": "pinball loss",
-    "huber_and_spread": "Huber loss with spread",
-    "squared_hinge": "squared hinge loss",
-    "partial_likelihood": "deviance of the partial likelihood",
-}
-# The criteria that are no loss of held-out rows, by what cv is.
-ANALYTIC = {"gcv": "GCV", "aic": "AIC", "bic": "BIC", "cp": "Mallows' Cp", "reml": "REML"}
-
 ABOVE = "% above the best".replace(" ", "\N{NO-BREAK SPACE}")  # in one line of a label
 SIZE = (5.2, 3.7)  # inches: a column of a page, and on a phone all of its width
 LONG = 22  # characters of a name
@@ -106,17 +92,9 @@ def solved(result: Result) -> list[Step]:
     return steps or list(result.trace)
 
 
-def judged_by(estimator: Any) -> str:
-    """The loss of held-out rows, as one of the words of LOSSES."""
-    return str(estimator.get_params(deep=False).get("criterion", estimator._loss))
-
-
 def loss_name(estimator: Any) -> str:
     """What is minimised: a loss of held-out rows, or an analytic criterion."""
-    cv = estimator.get_params(deep=False).get("cv")
-    if isinstance(cv, str) and cv in ANALYTIC:
-        return ANALYTIC[cv]
-    return f"cross-validated {LOSSES.get(judged_by(estimator), 'loss')}"
+    return str(estimator._judged_by())
 
 
 def feature_names(estimator: Any) -> list[str]:
