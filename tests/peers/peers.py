@@ -8,6 +8,7 @@ takes part: its name is in the code of the test, or of a function that is a para
 parameter is the class or an instance. Those for other arrays than NumPy's are left out.
 
 What cannot pass stands in expected.txt, with its reason; what is listed and passes is a failure.
+The list is of scikit-learn 1.9.
 PEERS_SEARCH=default runs the same with the default search of ours, and no list.
 """
 

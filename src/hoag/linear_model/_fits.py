@@ -22,6 +22,9 @@ from hoag._glm.targets import Target
 from hoag._glm.units import Units
 from hoag.linear_model._tuning import Attributes, Fits, Reported
 
+# To what ‖∇h‖ the fit on all rows is made after a grid: scikit-learn's coefficients, to the digit.
+GRID_TOL = 1e-8
+
 
 class LinearFits(Fits):
     """Those of one estimator: how its x becomes coefficients, in the units of its rows."""
@@ -50,7 +53,10 @@ class FoldFits(LinearFits):
         super().__init__(*own)
         self.problems, self.whole = problems, whole
         self.weights = np.array([p.test.total_weight for p in problems])
-        if self.estimator.search != "grid":  # where scores judge
+        self.tol = REFIT_TOL
+        if self.estimator.search == "grid":  # of which digits are compared, and scores judge
+            self.tol = GRID_TOL
+        else:
             check_judged(self.weights, self.estimator.cv)
 
     def models(self, x: Any) -> list[Attributes]:
@@ -58,7 +64,7 @@ class FoldFits(LinearFits):
 
     def refit(self, criterion: Criterion, found: Evaluation) -> tuple[Attributes, Cost]:
         whole = self.whole()
-        solve, cost = criterion.refit(whole, found, REFIT_TOL)
+        solve, cost = criterion.refit(whole, found, self.tol)
         warn_refit(solve)
         self.estimator._on_refit(whole, self.u, self.target, solve.x, found.lam)
         return self.attributes(solve.x), cost
