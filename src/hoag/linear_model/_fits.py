@@ -23,7 +23,7 @@ from hoag._glm.units import Units
 from hoag.linear_model._tuning import Attributes, Fits, Reported
 
 # To what ‖∇h‖ the fit on all rows is made after a grid: scikit-learn's coefficients, to the digit.
-GRID_TOL = 1e-8
+GRID_TOL = 1e-5 * REFIT_TOL
 
 
 class LinearFits(Fits):
