@@ -74,6 +74,7 @@ WRONG = {  # estimator, source, what the sentence says
     "scoring": (LOGISTIC(scoring="accuracy"), cut(), "scoring needs the rows in memory"),
     "shrink": (LOGISTIC(shrink="auto", penalties="per-feature"), cut(), "shrink needs the rows"),
     "legacy": (LOGISTIC(use_legacy_attributes=True), cut(), "use_legacy_attributes=True needs"),
+    "grid": (LOGISTIC(search="grid", Cs=3), cut(), "search=.grid. needs the rows"),
     "kernel": (hoag.KernelRidgeCV(), cut(y=NUMBERS), "KernelRidgeCV needs its rows in memory"),
     "cox": (hoag.CoxRegressionCV(), cut(y=NUMBERS), "CoxRegressionCV needs its rows in memory"),
     "gam": (hoag.GAMRegressorCV(), cut(y=NUMBERS), "GAMRegressorCV needs its rows in memory"),
