@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED, MethodMapping, process_routin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSupportedError
+from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import Array
 from hoag._core.result import Result
 from hoag._core.warn import warn
@@ -327,17 +327,6 @@ class LogisticRegressionCV(SparseCoefMixin, InverseStrength):  # type: ignore[mi
         """Whether attributes are to have scikit-learn's shapes, and which of them."""
         flag = self.use_legacy_attributes
         return flag if isinstance(flag, bool) else False if self.search == "grid" else None
-
-    def _check_out_of_core(self, params: dict[str, Any]) -> None:
-        super()._check_out_of_core(params)
-        if self._legacy is not None:
-            raise NotSupportedError(
-                f"use_legacy_attributes={self._legacy} needs the rows in memory, and this is "
-                "out-of-core data:",
-                parameter="use_legacy_attributes",
-                value=self._legacy,
-                hint="leave it out.",
-            )
 
     def _reading(self, column: Column, **given: Any) -> Reading:
         self._weight = column.total

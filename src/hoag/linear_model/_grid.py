@@ -72,23 +72,17 @@ class OverGrid:
         paths = np.repeat(np.stack(own, axis=1)[:, None], ratios.size, axis=1)
         scores = np.repeat(self.scores[:, None], ratios.size, axis=1)
         iterations = np.full(scores.shape, steps)
+        found = {"C_": C, "l1_ratio_": 0.0, "l1_ratios_": ratios, "scores_": scores}
+        found |= {"coefs_paths_": paths, "n_iter_": iterations}
         if not legacy:
-            return {
-                "C_": C,
-                "l1_ratio_": 0.0,
-                "l1_ratios_": ratios,
-                "scores_": scores,
-                "coefs_paths_": paths,
-                "n_iter_": iterations,
-            }
+            return found
         names = classes[1:] if classes.size == 2 else classes
         L = slice(None) if given else 0
         scores, iterations = (np.moveaxis(part, 1, 2)[..., L] for part in (scores, iterations))
         paths = np.moveaxis(paths, (3, 1), (0, 3))[:, :, :, L]
-        return {
+        return found | {
             "C_": np.full(names.size, C),
             "l1_ratio_": np.zeros(names.size),
-            "l1_ratios_": ratios,
             "scores_": {name: scores.copy() for name in names},
             "coefs_paths_": dict(zip(names, paths, strict=True)),
             "n_iter_": iterations[None],

@@ -161,6 +161,8 @@ class LinearEstimator(TunedEstimator):
         """Refuse what needs the rows in memory."""
         given = sorted(name for name, value in params.items() if value is not None)
         others = ", ".join(given)
+        shapes = "use_legacy_attributes"
+        legacy = vars(self).get(shapes)
         for wrong, name, asked, instead in (
             (self._closed_form(), "cv", f"cv={self.cv!r}", "give a number of folds, such as cv=5"),
             (
@@ -169,6 +171,7 @@ class LinearEstimator(TunedEstimator):
             ),
             (self.shrink is not None, "shrink", "shrink", "leave it out"),
             (self.search == "grid", "search", "search='grid'", "leave it out"),
+            (isinstance(legacy, bool), shapes, f"{shapes}={legacy}", "leave it out"),
             (
                 *(isinstance(self.penalties, Structure), "penalties", "penalties of forms"),
                 "give groups",
