@@ -589,6 +589,7 @@ class Result:
         shown: Callable[[Array], Array] | None = None,
         loss: str = "loss",
         error: float = float("nan"),
+        bounded: Any = True,
     ) -> Result:
         """The same result, whose status speaks of what the user knows.
 
@@ -605,6 +606,7 @@ class Result:
         shown      from λ, shape (s,), to the values that the user knows; elementwise
         loss       what `value` is
         error      its standard error, where that is known
+        bounded    for which λ, (s,), somebody gave the bounds: of those a bound is worth a word
         """
         lam, status = self.evaluation.lam, self.status
         shown = self._numbers if shown is None else shown
@@ -614,20 +616,21 @@ class Result:
         best, said, held = shown(lam), "", ""
         if self.searched is not None:
             ends = np.sort([shown(side) for side in self.searched.T], axis=0)
-            held = self._held(names, best, ends[1])
+            held = self._held(names, best, ends[1], bounded)
             if np.all(np.isfinite(self.searched)):
                 said = f"Searched {_ranges(names, ends[0], ends[1], 2)}; "
+            if np.all(ends[0] == ends[1]):
+                said = "Nothing was searched, for no more than one value was given; "
         spread = "" if np.isnan(error) else f" ± {brief(error, 2)}"
         so_far = "" if status.converged or status.reason is Reason.FINISHED else "so far "
         each = _ranges(names, best, best)
-        if (
-            isinstance(parameter, str) and 1 < lam.size == len(self.names) <= 4
-        ):  # as many as are read
+        if isinstance(parameter, str) and 1 < lam.size == len(self.names) <= 4:
             pairs = zip(best, self.names, strict=True)
             each = f"{parameter} = {', '.join(f'{brief(own)} ({name})' for own, name in pairs)}"
         said += f"{so_far}best {each}; {loss} {brief(self.value)}{spread}"
         gained = status.converged and not status.why
-        said += f"; {_cannot(status.gain)}." if gained else f". {status.ended}"
+        within = " within these bounds" if held else ""
+        said += f"; {_cannot(status.gain)}{within}." if gained else f". {status.ended}"
         summary = f"{said[0].upper()}{said[1:]}{held}"
         return replace(self, status=replace(status, summary=summary))
 
@@ -643,15 +646,18 @@ class Result:
         upper = np.flatnonzero((low < high) & (lam >= high) & (p < 0))
         return [(int(j), 0) for j in lower] + [(int(j), 1) for j in upper]
 
-    def _held(self, names: Sequence[str], best: Array, most: Array) -> str:
+    def _held(self, names: Sequence[str], best: Array, most: Array, bounded: Any) -> str:
         """What is on a bound, as a sentence; `most` are the upper bounds of what is shown."""
-        held = self.on_bounds()
+        counts = np.broadcast_to(bounded, best.shape)
+        held = [one for one in self.on_bounds() if counts[one[0]]]
         if not held:
             return ""
         if len(held) > 1:
             return f" {len(held)} of {best.size} hyperparameters are on a bound."
         j = held[0][0]
-        index = f"[{j}]" if list(names).count(names[j]) > 1 else ""
+        several = list(names).count(names[j]) > 1
+        index = f" of {self.names[j]}" if several and len(self.names) == best.size else ""
+        index = f"[{j}]" if several and not index else index
         side = "upper" if best[j] >= most[j] else "lower"
         where = f" {names[j]}{index} = {brief(best[j])} is on its {side} bound"
         return f"{where}: the best value may lie beyond."

@@ -128,7 +128,9 @@ def summary(model: Any) -> Summary:
             )
     sizes = [part.basis.size for part in parts]
     pearson = "" if posterior.estimated else f" (Pearson's estimate {posterior.dispersion:.4g})"
-    criterion = f"{cv.upper()} score" if isinstance(cv, str) else "cross-validated loss"
+    criterion = "cross-validated loss"
+    if isinstance(cv, str):
+        criterion = f"{cv.upper()} score" + " up to a constant" * (cv == "reml")
     fit = (
         f"{'Deviance' if posterior.likely else 'Loss'} explained {100 * model._explained:.1f} %, "
         f"scale {posterior.scale:.4g}{pearson}, total edf {posterior.total_edf:.1f}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numpy.exceptions import DTypePromotionError
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,7 +31,7 @@ from hoag._core.errors import (
 from hoag._core.numeric import Array
 from hoag._core.result import Cost, Evaluation, Reason, Result, Status, Step
 from hoag._core.warn import warn
-from hoag._core.words import CRITERIA, LEFT_OUT, LOSSES
+from hoag._core.words import CRITERIA, LEFT_OUT, LOSSES, nearest
 from hoag._criteria.base import Criterion, Explanation
 from hoag._criteria.select import plan
 from hoag._data.checks import not_a_number
@@ -479,12 +479,22 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         status = shown.status
         if data.X is not None and self.refit:
             status = status.noted(self._separated(data))
+        status = status.noted(*self._cautions(judge.tuning))
         self.result_ = replace(shown, names=tuple(names), status=status).worded(
-            self._parameters(names), self._shown, self._judged_by(), _spread(judge.tuning, result)
+            self._parameters(names),
+            self._shown,
+            self._judged_by(),
+            _spread(judge.tuning, result),
+            bounded=~self._own_bounds(judge.tuning),
         )
         plateaus = vars(self).get("plateaus_", "")
         self.penalties_ = table(names, self.lam_, self.lam_interval_, plateaus)
         self._set(scored | self._judged(judge, result))
+
+    def _cautions(self, tuning: Tuning) -> Iterator[str]:
+        """What the loss does not say."""
+        if isinstance(self._scoring, str) and self.select == "criterion" and self.search != "grid":
+            yield f"{self._scoring} was computed and did not choose: that takes select='scoring'."
 
     def _set(self, attributes: Attributes) -> None:
         for name, value in attributes.items():
@@ -616,7 +626,10 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
         return isinstance(self._scoring, str) or callable(self._scoring)
 
     def _scorer(self) -> Any:
-        scoring = self._scoring
+        scoring, known = self._scoring, get_scorer_names()
+        if isinstance(scoring, str) and scoring not in known:
+            hint = f"give one of sklearn.metrics.get_scorer_names().{nearest(scoring, known)}"
+            raise InvalidParameterError.of("scoring", scoring, hint)
         return check_scoring(self, scoring=list(scoring) if isinstance(scoring, tuple) else scoring)
 
     def _scorer_of_folds(self) -> Any:
@@ -782,7 +795,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
             (
                 "search",
                 self.search in (None, "grid") or isinstance(self.search, Search),
-                "give an instance, such as hoag.optimize.Hoag(), or 'grid'.",
+                "give an instance, such as hoag.optimize.Auto(), or 'grid'.",
             ),
             ("rule", self.rule in ("best", "1se"), "use 'best' or '1se'."),
             ("select", self.select in ("criterion", "scoring"), "use 'criterion' or 'scoring'."),
@@ -850,6 +863,12 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
             )
         except (ValueError, DTypePromotionError) as error:
             found = not_a_number(X)
+            if found is None and options.get("y_numeric") and not_a_number(np.reshape(y, (-1, 1))):
+                raise InvalidDataError(
+                    "y is text, and this is a regression:",
+                    parameter="y",
+                    hint="give numbers, or a classifier, such as hoag.LogisticRegressionCV.",
+                ) from error
             if found is None:
                 raise
             raise InvalidDataError(

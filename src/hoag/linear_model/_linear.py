@@ -21,6 +21,7 @@ from hoag._core.errors import InvalidDataError, InvalidParameterError, NotSuppor
 from hoag._core.numeric import Array
 from hoag._core.result import Evaluation, Result
 from hoag._core.warn import warn
+from hoag._core.words import nearest
 from hoag._criteria.base import Criterion
 from hoag._criteria.without_folds import without_folds
 from hoag._criteria.wrapped import Loads
@@ -307,6 +308,15 @@ class LinearEstimator(TunedEstimator):
         """From the criterion to the mean loss of a held-out row."""
         return self._family.per_row * u.gain / (judged or np.nan)
 
+    def _cautions(self, tuning: Tuning) -> Iterator[str]:
+        yield from super()._cautions(tuning)
+        many = tuning.box.size
+        if many > 4 and not self._scores_one_fit and self.shrink is None:
+            yield (
+                f"{many} penalties are tuned on the rows that judge them, and gain on noise, too: "
+                "judge them on other rows, or give shrink='auto'."
+            )
+
     def _on_refit(self, whole: LinearModel, u: Units, target: Target, x: Array, lam: Array) -> None:
         """Called with the fit on all rows, in its own units; for those who ask more of it."""
 
@@ -425,7 +435,7 @@ class LinearEstimator(TunedEstimator):
                 "penalties",
                 words,
                 f"use {', '.join(map(repr, self._sharing))}, an array of group numbers, or a dict "
-                "from columns to labels.",
+                f"from columns to labels.{nearest(words, self._sharing)}",
             )
         if words == "per-coefficient" and not {"per-class", "per-target"} & {*self._sharing}:
             return "per-feature"  # of one output

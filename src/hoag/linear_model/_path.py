@@ -159,7 +159,7 @@ def one_standard_error(
         moved = f"the penalties are {np.exp(low):.3g} times as strong"
     why = (
         f"By rule='1se' {moved}: the strongest within the bounds whose loss is within one standard "
-        f"error over the folds{share} of the least, at lam_min_."
+        f"error{share} of the least, at lam_min_."
     )
     return walk.at(low, gradient=True), result.status.noted(why), walk.cost
 

@@ -343,6 +343,15 @@ def numbered(
             parameter="penalties",
             value=unknown[0],
         )
+    for key, label in penalties.items():
+        if not isinstance(label, (str, int, np.integer)):
+            raise InvalidParameterError(
+                f"penalties has {label!r} for {key!r}:",
+                parameter="penalties",
+                value=label,
+                hint="a dict gives each column the label of its group, such as 'money', and no "
+                "strength.",
+            )
     labels = list(dict.fromkeys(str(label) for label in penalties.values() if label != UNPENALISED))
     if OTHERS in labels:
         raise InvalidParameterError(

@@ -110,6 +110,12 @@ def routed(
         return found.splitter.split, scoring
     unknown = sorted(set(params) - {"groups"})
     if unknown:
+        for name in ("offset", "exposure"):
+            if name in unknown:
+                raise TypeError(
+                    f"{type(estimator).__name__}.fit takes no {name}: models with the logarithm as "
+                    "their link do, such as hoag.PoissonRegressorCV."
+                )
         taken = ", ".join(["X", "y", "sample_weight", *estimator._of_rows])
         raise InvalidParameterError(
             f"{type(estimator).__name__}.fit got {unknown}, which is only supported if "

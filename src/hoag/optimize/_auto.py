@@ -15,7 +15,7 @@ steps      no box             projected quasi-Newton steps
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -89,6 +89,12 @@ class Auto(Search):
         check_starts(starts)
         if not tol > 0:
             raise InvalidParameterError.of("tol", tol, "it must be a positive number.")
+        if time_budget is not None and not (isinstance(time_budget, Real) and time_budget >= 0):
+            raise InvalidParameterError.of("time_budget", time_budget, "give seconds, or None.")
+        if certificate not in ("auto", "none", "estimate", "bound"):
+            raise InvalidParameterError.of(
+                "certificate", certificate, "use 'auto', 'none', 'estimate' or 'bound'."
+            )
         self.tol = self.accuracy = tol
         self.max_iter, self.time_budget, self.starts = max_iter, time_budget, starts
         self.certificate = certificate
