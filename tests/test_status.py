@@ -53,7 +53,8 @@ def test_an_estimator_says_it_in_its_own_words(folds):
     status = found.worded("C", lambda lam: np.exp(-lam), "validation loss", 12.3).status
     assert str(status) == (
         "Searched C from 0.05 to 7.4; best C = 7.389; validation loss 1.332e6 ± 12; cannot improve "
-        "by more than 1e-6 % within these bounds. C = 7.389 is on its upper bound: the best value may lie beyond."
+        "by more than 1e-6 % within these bounds. C = 7.389 is on its upper bound: the best "
+        "value may lie beyond."
     )
     assert found.on_bounds() == [(0, 0)]  # of λ
 
