@@ -26,6 +26,7 @@ import hoag
 from hoag._core.words import LOSSES
 from hoag._core.writing import write_atomically
 from hoag.cli import numeric
+from hoag.cli.columns import DATE
 from hoag.cli.families import FAMILIES, WITHOUT_FOLDS, is_additive, linear, plain
 from hoag.cli.judge import settings, standard_error
 from hoag.cli.saved import without_class
@@ -178,7 +179,7 @@ def page(found: dict[str, Any], tuned: Any, data: Any, jury: Any) -> Page:
     page.section("Rows held out")
     page.figures(_held_out(found, data, tuned, *jury.together()))
     page.section("What to do next")
-    _next(page, found, data.kinds is not None)
+    _next(page, found, data.kinds)
     page.section("In numbers")
     page.table(("", ""), rows(found))
     page.section("Versions")
@@ -362,7 +363,7 @@ def deviance_residuals(y: Any, mean: Any, power: float) -> Any:
     return np.sign(y - mean) * np.sqrt(np.maximum(2 * half, 0.0))
 
 
-def _next(page: Page, found: dict[str, Any], named: bool) -> None:
+def _next(page: Page, found: dict[str, Any], kinds: dict[str, str] | None) -> None:
     """In words that can be copied."""
     again, saved = found["command"], found["saved"]
     if not found["baseline"]["learnt"]:
@@ -382,7 +383,9 @@ def _next(page: Page, found: dict[str, Any], named: bool) -> None:
         page.text("Predict on the command line:")
         page.code(line)
     else:
-        rows = "a pandas frame with the same columns" if named else "a matrix"
+        rows = "a matrix" if kinds is None else "a pandas frame with the same columns"
+        if kinds is not None and DATE in kinds.values():
+            rows += ", and those that were made of dates (docs/command-line.md)"
         page.text("Predict on the command line, or in Python with scikit-learn and skops:")
         page.code(
             f"{line}\n\nimport skops.io\nmodel = skops.io.load({saved!r})\n"
