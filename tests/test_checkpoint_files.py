@@ -234,7 +234,7 @@ def test_a_search_that_went_on_was_not_read(tmp_path):
 
 def test_what_does_not_matter_to_the_search_may_differ(tmp_path):
     first = fitted("dense", tmp_path / "run.ckpt")
-    later = {"scoring": "roc_auc", "n_jobs": 2, "search": Auto(time_budget=100.0)}
+    later = {"scoring": ["roc_auc"], "n_jobs": 2, "search": Auto(time_budget=100.0)}
     later["callback"] = print
     assert bits_of_fit(fitted("dense", tmp_path / "run.ckpt", **later)) == bits_of_fit(first)
     with pytest.raises(InvalidInputError, match=r"the data differ \(X, y\); the splits differ\."):
