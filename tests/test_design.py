@@ -382,3 +382,15 @@ def test_every_tuned_constant_is_halved_and_doubled_in_a_benchmark():
     # the rest are made of others: of the weight, or of rounding
     assert known - named_numbers() <= {"linear_model._kernel.RIDGES", "linear_model._kernel.START"}
     assert len(known) <= 90
+
+
+def test_what_is_private_in_scikit_learn_is_imported_in_one_place():
+    private = {
+        file
+        for file, path in FILES.items()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn")
+        for name in [*node.module.split("."), *(alias.name for alias in node.names)]
+        if name.startswith("_")
+    }
+    assert private == {"linear_model/_compat.py"}

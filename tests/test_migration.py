@@ -1190,3 +1190,15 @@ def test_settings_of_the_search_are_deprecated_on_estimators(given):
     with pytest.warns(DeprecationWarning, match=instead):
         old.fit(X, y)
     assert old.lam_ == hoag.RidgeCV(cv=3, search=new).fit(X, y).lam_
+
+
+def test_parameters_without_effect_say_so_where_one_asks_for_words():
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    quiet = hoag.LogisticRegressionCV(solver="saga", cv=2, max_iter=3)
+    verbose = hoag.LogisticRegressionCV(solver="saga", cv=2, max_iter=3, verbose=1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        quiet.fit(X, y)
+    assert not [each for each in told if "without effect" in str(each.message)]
+    with pytest.warns(UserWarning, match="solver: accepted for scikit-learn's sake, and without"):
+        verbose.fit(X, y)

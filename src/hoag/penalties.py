@@ -13,13 +13,13 @@ from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _get_feature_names
 
 from hoag._core.errors import InvalidDataError, InvalidParameterError
 from hoag._core.numeric import ROUNDING, Array
 from hoag._core.types import ArrayLike, MatrixLike
 from hoag._linalg.orthogonal import independent
 from hoag._linalg.symmetric import eigenvectors
+from hoag.linear_model._compat import _get_feature_names
 from hoag.linear_model._penalties import LEVEL, FromFeatures, Quadratics, Structure, dense
 
 __all__ = ["Structure", "from_features", "quadratic"]

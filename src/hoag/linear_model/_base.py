@@ -84,6 +84,9 @@ _NO_MATTER = (
 )
 
 
+# scikit-learn's parameters that do nothing here.
+IDLE = ("solver", "dual", "intercept_scaling", "gcv_mode", "degree", "coef0", "kernel_params")
+
 # Parameters that are settings of the search now, and what they are where nobody gives them.
 DEPRECATED = {"starts": "auto", "time_budget": None, "certificate": "auto"}
 
@@ -286,7 +289,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
     def _tune(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         """Read, search, choose, fit, report."""
         self._check_parameters()
-        self._warn_of_deprecated()
+        self._warn_of_ignored()
         for name in ("scores_", "refit_cost_", "dof_", "shrink_", *self._missing):
             self.__dict__.pop(name, None)  # of an earlier fit
         data, tuning = self._prepare(X, y, sample_weight, params)
@@ -819,8 +822,12 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
                         f"scikit-learn's grid has no {other}: leave one of the two out.",
                     )
 
-    def _warn_of_deprecated(self) -> None:
-        given = self.get_params(deep=False)
+    def _warn_of_ignored(self) -> None:
+        """Of parameters that are deprecated; with verbose also of those that do nothing here."""
+        given, usually = self.get_params(deep=False), vars(type(self))
+        idle = [name for name in IDLE if name in given and given[name] != usually.get(name)]
+        if idle and self.verbose:
+            warn(f"{', '.join(idle)}: accepted for scikit-learn's sake, and without effect here.")
         for name, usual in DEPRECATED.items():
             if given.get(name, usual) != usual:
                 value = f"{name}={given[name]!r}"
