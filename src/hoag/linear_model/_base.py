@@ -57,7 +57,6 @@ from hoag.linear_model._path import (
     flat_beyond,
     one_standard_error,
     path,
-    standard_error,
 )
 from hoag.linear_model._penalties import table
 from hoag.linear_model._scoring import Judge
@@ -895,12 +894,7 @@ class TunedEstimator(CallbackSupportMixin, SearchParameters):  # type: ignore[mi
 def _spread(tuning: Tuning, result: Result) -> float:
     """The standard error of the loss over folds, as it is reported; nan for one split."""
     best = result.evaluation
-    walk = Walk(tuning, best)
-    losses = walk.losses(best)
-    if losses is None:
-        return float("nan")
-    error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
-    return tuning.reported.slope(best.value) * error
+    return tuning.reported.slope(best.value) * Walk(tuning, best).standard_error(best)
 
 
 def _no_time_left(result: Result, budget: float | None) -> str:

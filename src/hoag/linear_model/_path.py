@@ -121,6 +121,13 @@ class Walk:
             return None
         return np.asarray(found.folds[weights > 0] / weights[weights > 0])
 
+    def standard_error(self, found: Evaluation) -> float:
+        """Of f over the folds, in the criterion's own units; nan for one split."""
+        losses = self.losses(found)
+        if losses is None:
+            return float("nan")
+        return float(standard_error(losses[None], self.weights)[0] * self.weights.sum())
+
     @property
     def weights(self) -> Array:
         return self.tuning.fits.weights[self.tuning.fits.weights > 0]
@@ -136,15 +143,14 @@ def one_standard_error(
     """
     walk, best = Walk(tuning, result.evaluation), result.evaluation
     begun = walk.at(0.0)
-    losses = walk.losses(begun)
-    if losses is None:
+    error = walk.standard_error(begun)
+    if np.isnan(error):
         raise InvalidParameterError.of(
             "rule",
             "1se",
             "it needs the losses of two folds or more, and there is one split: give cv a number "
             "of folds, or rule='best'.",
         )
-    error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
     limit, low = begun.value + error, 0.0
     most = float(np.max((tuning.box.upper - best.lam)[tuning.stronger > 0]))
     high = min(stride, most)
@@ -171,11 +177,10 @@ def flat_beyond(tuning: Tuning, best: Evaluation, ends: Array, tol: float) -> tu
     through them says that it is not, nothing is looked at.
     """
     walk = Walk(tuning, best)
-    losses, moves = walk.losses(best), tuning.stronger > 0
+    error, moves = walk.standard_error(best), tuning.stronger > 0
     room = np.max((tuning.box.upper - best.lam)[moves], initial=0.0)
-    if losses is None or not room >= MUCH:
+    if np.isnan(error) or not room >= MUCH:
         return "", walk.cost
-    error = float(standard_error(losses[None], walk.weights)[0] * walk.weights.sum())
     with np.errstate(divide="ignore"):
         rises = tol * abs(best.value) * (MUCH / (ends[:, 1] - best.lam)[moves]) ** 2
     if not np.max(rises) <= DOUBT * error or walk.at(MUCH).value > best.value + error:
